@@ -163,7 +163,7 @@ func newParts(client *cluster.Client, self string, from cloning) (*parts, error)
 	p.dependencies = &dependencies.Charts{Fetch: p.fetcher(), Repositories: controller.ChartRepositories{Cluster: client}}
 	p.rendered = p.renderer(cache)
 	p.engine = reconcile.Dependencies{
-		Render: p.rendered, Cache: joined.Cache{Each: cache}, Fresh: p.renderer(p.pool), Scope: served.Scopes{Cluster: client}, Builds: &controller.BuildOptions{Cluster: client}, Version: served.Scopes{Cluster: client}, Scale: served.ScalePath(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
+		Render: p.rendered, Cache: joined.Cache{Each: cache}, Fresh: p.renderer(p.pool), Scope: served.Scopes{Cluster: client}, Builds: &served.BuildOptions{Cluster: client}, Version: served.Scopes{Cluster: client}, Scale: served.ScalePath(client, list.Reader{Cluster: client}), Live: list.Reader{Cluster: client},
 		History: &live.History{},
 		Writer:  ssa.Writer{Cluster: client}, Inventory: &configmap.Store{Cluster: client},
 		Health: registry.HealthRules(), PruneRules: registry.PruneRules(), Switches: registry.Switches(), Hasher: ownership.NewHasher(), Mask: redact.Mask{Key: key}, Now: time.Now,

@@ -12,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,7 +22,7 @@ import (
 type ChartRepositories struct{ Cluster *cluster.Client }
 
 // SpecOf implements dependencies.Repositories.
-func (r ChartRepositories) SpecOf(ctx context.Context, home render.Home, d chartfile.Dependency) (source.Spec, error) {
+func (r ChartRepositories) SpecOf(ctx context.Context, home app.Key, d chartfile.Dependency) (source.Spec, error) {
 	out, err := d.Spec()
 	switch {
 	case err != nil || r.Cluster == nil:

@@ -36,9 +36,9 @@ func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error)
 	q := render.Request{Files: files, Path: a.Path, Namespace: a.Namespace, Overlay: a.Overlay}
 	switch {
 	case a.Release == nil:
-		q.Home = render.Home{Kind: a.Key.Kind, Namespace: a.Key.Namespace}
+		q.Home = app.Key{Kind: a.Key.Kind, Namespace: a.Key.Namespace}
 	case a.Source.Chart == "":
-		q.Home = render.Home{Kind: a.Key.Kind, Namespace: a.Source.Namespace}
+		q.Home = app.Key{Kind: a.Key.Kind, Namespace: a.Source.Namespace}
 	}
 	if a.Layout == app.AnyLayout {
 		return q, app.AnyLayout, nil

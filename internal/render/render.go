@@ -10,6 +10,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
@@ -36,9 +37,9 @@ type Request struct {
 	Parts []Request
 	// Prefix is put in front of the names of the files of a part, where those are not in the tree of all.
 	Prefix string
-	// Home is the app that is rendered: it gives the credentials for charts that the chart depends on, and says how kustomizations are built. The zero
-	// value has none.
-	Home Home
+	// Home is the kind of the app that is rendered, and the namespace of what it reads beside files, without a name: that gives the credentials for
+	// charts that the chart depends on, and says how kustomizations are built. The zero value has none.
+	Home app.Key
 	// Inflate, if set, renders the charts that kustomizations name, as kustomize build --enable-helm does; nil refuses them. Of its
 	// fields KubeVersion and APIVersions are read: what the charts see of the cluster. Empty ones are what the kustomizations say, or else what Helm knows.
 	Inflate *release.Request
@@ -55,9 +56,6 @@ type Request struct {
 	// Limits bound the build. Zero fields take their defaults.
 	Limits Limits
 }
-
-// Home is the kind of an app, and the namespace of what it reads beside files.
-type Home struct{ Kind, Namespace string }
 
 // Directory says which files of a directory are manifests (Argo CD ApplicationSourceDirectory).
 type Directory struct {

@@ -1,7 +1,7 @@
-// Package served answers: what does the API server say about a kind that truce must know to apply its objects?
+// Package served answers: what does the API server say about a kind that truce must know to apply its objects, and about how those are built?
 //
-// In: a connection, and a kind.
-// Out: whether its objects lie in a namespace, and the field that its scale subresource writes.
+// In: a connection, and a kind, or a namespace with an Argo CD.
+// Out: whether its objects lie in a namespace, and the field that its scale subresource writes; whether kustomizations render charts there.
 // Promise: a kind that the server does not serve, or that has no CRD, is an answer and not an error.
 // Not here: discovery and its cache (cluster), what follows from it (render/desired, decide/claim).
 package served

@@ -1,4 +1,4 @@
-package controller
+package served
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/model/object"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -54,11 +55,11 @@ func (b *BuildOptions) Inflates(ctx context.Context, namespace string) (bool, er
 }
 
 func (b *BuildOptions) read(ctx context.Context, namespace string) (bool, error) {
-	configs, err := resourcesIn(b.Cluster, "ConfigMap", namespace)
+	kind, err := b.Cluster.Resource(object.GVK{Version: "v1", Kind: "ConfigMap"})
 	if err != nil {
 		return false, err
 	}
-	u, err := configs.Get(ctx, "argocd-cm", metav1.GetOptions{})
+	u, err := b.Cluster.Dynamic().Resource(kind.GVR).Namespace(namespace).Get(ctx, "argocd-cm", metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
 		return false, nil
