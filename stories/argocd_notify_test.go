@@ -55,7 +55,9 @@ func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	w.events("NotificationFailed", "subscription on-nothing.slack:general: argocd-notifications-cm has no trigger.on-nothing")
 
 	w.edit("apps/my-app/my-app.yaml", "replicas: 3", "replicas: -3")
-	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "operationState", "phase") == "Failed" })
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "operationState", "phase") == "Failed"
+	})
 	failed := e.await(t, "/api/chat.postMessage", "my-app failed: ", "general")
 	if strings.Contains(failed, "CANARY") {
 		t.Errorf("a credential is in the message: %s", failed)
