@@ -59,9 +59,9 @@ func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error)
 		q.Chart = a.Chart
 	case app.KustomizedLayout:
 		q.Inflate = a.Inflated
-	}
-	if layout == app.PlainLayout {
+	case app.PlainLayout:
 		q.Directory = &render.Directory{Recurse: a.Manifests.Recurse, Include: a.Manifests.Include, Exclude: a.Manifests.Exclude}
+	case app.AnyLayout, app.FoundLayout: // findLayout has chosen one of the others
 	}
 	return q, layout, nil
 }

@@ -59,25 +59,25 @@ func (s mailSession) failure(host string, err error) error {
 	if line := s.known.Foreign(said.Msg, longestSaying); line != "" {
 		e.text += fmt.Sprintf("; the server says %q", line)
 	}
-	var refused *refusedMail
+	var refused *mailRefusedError
 	e.final = errors.As(err, &refused)
 	return e
 }
 
-// refusedMail is a refusal of this mail, which another try does not change.
-type refusedMail struct{ cause error }
+// mailRefusedError is a refusal of this mail, which another try does not change.
+type mailRefusedError struct{ cause error }
 
 // Error implements error.
-func (r *refusedMail) Error() string { return r.cause.Error() }
+func (r *mailRefusedError) Error() string { return r.cause.Error() }
 
 // Unwrap gives the cause.
-func (r *refusedMail) Unwrap() error { return r.cause }
+func (r *mailRefusedError) Unwrap() error { return r.cause }
 
 // ofMail marks an answer to a command about the mail itself.
 func ofMail(err error) error {
 	var said *textproto.Error
 	if errors.As(err, &said) && said.Code >= 500 && said.Code != 530 { // 530: a login is needed
-		return &refusedMail{err}
+		return &mailRefusedError{err}
 	}
 	return err
 }
@@ -146,12 +146,11 @@ func (s mailSession) hand(c *smtp.Client) error {
 	var refused error
 	taken := 0
 	for _, to := range s.request.Mail.To {
-		switch err := c.Rcpt(to); {
-		case err == nil:
-			taken++
-		default:
+		if err := c.Rcpt(to); err != nil {
 			refused = ofMail(err)
+			continue
 		}
+		taken++
 	}
 	if taken == 0 {
 		return refused
@@ -168,7 +167,7 @@ func (s mailSession) hand(c *smtp.Client) error {
 	}
 	_ = c.Quit() // the mail is taken
 	if refused != nil {
-		return &refusedMail{refused} // for the others it was sent
+		return &mailRefusedError{refused} // for the others it was sent
 	}
 	return nil
 }

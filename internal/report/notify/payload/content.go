@@ -37,15 +37,7 @@ func JoinMessages(kind string, all []route.Note) []Content {
 	if IsOnCall(kind) {
 		by = func(n route.Note) string { return matter.KeyOf(n.Message) }
 	}
-	var order []string
-	groups := map[string][]route.Note{}
-	for _, n := range notes {
-		key := by(n)
-		if groups[key] == nil {
-			order = append(order, key)
-		}
-		groups[key] = append(groups[key], n)
-	}
+	order, groups := groupNotes(notes, by)
 	if !IsOnCall(kind) && len(groups) > mostApps {
 		c := summaryOf(notes, len(groups))
 		for i := range all {
@@ -64,6 +56,19 @@ func JoinMessages(kind string, all []route.Note) []Content {
 		out = append(out, c)
 	}
 	return out
+}
+
+// groupNotes returns the notes by their keys, and the keys in the order in which they come first.
+func groupNotes(notes []route.Note, by func(route.Note) string) (order []string, groups map[string][]route.Note) {
+	groups = map[string][]route.Note{}
+	for _, n := range notes {
+		key := by(n)
+		if groups[key] == nil {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], n)
+	}
+	return order, groups
 }
 
 // newestOfMatters leaves out messages whose matter has newer ones, and repeats of an app's text. The newest of each app and of each matter stays.
