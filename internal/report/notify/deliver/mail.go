@@ -84,13 +84,13 @@ func ofMail(err error) error {
 
 // send is one session: greeting, TLS, login, mail.
 func (s mailSession) send(ctx context.Context, u *url.URL) error {
-	conn, err := s.servers.DialContext(ctx, "tcp", u.Host)
+	dialed, err := s.servers.DialContext(ctx, "tcp", u.Host)
 	if err != nil {
 		return err
 	}
-	defer context.AfterFunc(ctx, func() { _ = conn.Close() })() // ends what waits for the server
-	defer func() { _ = conn.Close() }()
-	conn = &boundedConn{Conn: conn, left: mostFromServer}
+	defer context.AfterFunc(ctx, func() { _ = dialed.Close() })() // ends what waits for the server
+	defer func() { _ = dialed.Close() }()
+	var conn net.Conn = &boundedConn{Conn: dialed, left: mostFromServer}
 	if u.Scheme == "smtps" {
 		secured := tls.Client(conn, s.tls)
 		if err := secured.HandshakeContext(ctx); err != nil {
