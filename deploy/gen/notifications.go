@@ -78,27 +78,29 @@ func writeNotifications() error {
 	if err := os.WriteFile(filepath.Join("crds", "receivers.yaml"), []byte(receivers), 0o644); err != nil {
 		return err
 	}
-	for _, plural := range []string{"providers", "alerts"} {
+	for plural, own := range map[string][]string{"providers": {lastType, ownTypes}, "alerts": {lastKind, application}} {
 		text, err := generate("github.com/fluxcd/notification-controller/api/v1beta3", plural)
 		if err != nil {
 			return err
 		}
-		edits := []string{endOfSchema, status + endOfSchema, noSubresource, subresource, ageColumn, columns}
-		if plural == "providers" {
-			edits = append(edits, lastType, ownTypes)
-		}
-		if plural == "alerts" {
-			edits = append(edits, lastKind, application)
-		}
-		for i := 0; i < len(edits); i += 2 {
-			if n := strings.Count(text, edits[i]); n != 1 {
-				return fmt.Errorf("%s: %q is there %d times: Flux has changed its schema", plural, edits[i], n)
-			}
-			text = strings.Replace(text, edits[i], edits[i+1], 1)
+		text, err = edit(text, append([]string{endOfSchema, status + endOfSchema, noSubresource, subresource, ageColumn, columns}, own...))
+		if err != nil {
+			return fmt.Errorf("%s: %w", plural, err)
 		}
 		if err := os.WriteFile(filepath.Join("crds", plural+".yaml"), []byte(text), 0o644); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// edit replaces texts, each of which is there once, by the ones behind them.
+func edit(text string, edits []string) (string, error) {
+	for i := 0; i < len(edits); i += 2 {
+		if n := strings.Count(text, edits[i]); n != 1 {
+			return "", fmt.Errorf("%q is there %d times: Flux has changed its schema", edits[i], n)
+		}
+		text = strings.Replace(text, edits[i], edits[i+1], 1)
+	}
+	return text, nil
 }
