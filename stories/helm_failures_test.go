@@ -64,7 +64,7 @@ func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
 		{"a remedy fails", helmFailedRemedy},
 		{"what a failed upgrade has made is deleted, and nothing else", helmCleanup},
 		{"an object of others is not taken over", helmRefusesExisting},
-		{"a chart of another name is installed anew, or upgrades", helmRenamed},
+		{"a chart of another name is installed again, or upgrades", helmRenamed},
 		{"an uninstall leaves dependents", helmOrphans},
 	} {
 		scene.play(w)

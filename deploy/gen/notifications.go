@@ -83,7 +83,7 @@ func writeNotifications() error {
 		if err != nil {
 			return err
 		}
-		text, err = edit(text, append([]string{endOfSchema, status + endOfSchema, noSubresource, subresource, ageColumn, columns}, own...))
+		text, err = editText(text, append([]string{endOfSchema, status + endOfSchema, noSubresource, subresource, ageColumn, columns}, own...))
 		if err != nil {
 			return fmt.Errorf("%s: %w", plural, err)
 		}
@@ -94,8 +94,8 @@ func writeNotifications() error {
 	return nil
 }
 
-// edit replaces texts, each of which is there once, by the ones behind them.
-func edit(text string, edits []string) (string, error) {
+// editText replaces texts, each of which is there once, by the ones behind them.
+func editText(text string, edits []string) (string, error) {
 	for i := 0; i < len(edits); i += 2 {
 		if n := strings.Count(text, edits[i]); n != 1 {
 			return "", fmt.Errorf("%q is there %d times: Flux has changed its schema", edits[i], n)

@@ -74,7 +74,7 @@ func (c *Controller) unready(key app.Key, on dependency.Dependency, revision str
 	if !ok || !judges {
 		return ""
 	}
-	if why := unseen(on.On, c.Namespaces); why != "" {
+	if why := outOfSight(on.On, c.Namespaces); why != "" {
 		return why
 	}
 	dep, known := c.entry(appKeyOf(on.On))
@@ -84,8 +84,8 @@ func (c *Controller) unready(key app.Key, on dependency.Dependency, revision str
 	return judge.Unready(on, self.cr, dep.cr, revision)
 }
 
-// unseen says why a dependency is waited for without an end: an instance reads the custom resources of its own namespaces alone.
-func unseen(id object.ID, watched cluster.Namespaces) string {
+// outOfSight says why a dependency is waited for without an end: an instance reads the custom resources of its own namespaces alone.
+func outOfSight(id object.ID, watched cluster.Namespaces) string {
 	if watched.Cover(id.Namespace) {
 		return ""
 	}

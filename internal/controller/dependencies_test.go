@@ -12,12 +12,12 @@ func TestADependencyInANamespaceOfAnotherInstanceIsSaidToBeOutOfSight(t *testing
 	t.Parallel()
 	id := object.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: "infra", Name: "certs"}
 	for _, seen := range []cluster.Namespaces{nil, {"infra"}, {"apps", "infra"}} {
-		if why := unseen(id, seen); why != "" {
+		if why := outOfSight(id, seen); why != "" {
 			t.Errorf("%v: %s", seen, why)
 		}
 	}
 	const want = "dependency 'infra/certs' cannot be seen: this truce does not work for namespace infra (--namespace apps,web)"
-	if why := unseen(id, cluster.Namespaces{"apps", "web"}); !strings.HasPrefix(why, want) {
+	if why := outOfSight(id, cluster.Namespaces{"apps", "web"}); !strings.HasPrefix(why, want) {
 		t.Error(why)
 	}
 }

@@ -166,15 +166,15 @@ func (c *Controller) releaseGenerator(ctx context.Context, cr object.Object) tim
 	return 0
 }
 
-// asksAnew reports whether a custom resource asks for another look than before.
-func asksAnew(before, now dialect.Source) bool {
+// asksAgain reports whether a custom resource asks for another look than before.
+func asksAgain(before, now dialect.Source) bool {
 	if before.Generation != now.Generation || before.Request != now.Request {
 		return true
 	}
 	return now.Recipe != nil && (before.Suspended != now.Suspended || before.Other != now.Other)
 }
 
-func modeOf(cr object.Object) string { mode, _ := cr.Annotation(modeKey); return mode }
+func generatedMode(cr object.Object) string { mode, _ := cr.Annotation(modeKey); return mode }
 
 // sameMetadata reports whether what a maker writes of an object is as it was.
 func sameMetadata(a, b object.Object) bool {

@@ -61,7 +61,7 @@ func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
 		e = &sourceEntry{front: f}
 		c.sourceSet[s.Key] = e
 	}
-	news := e.cr == nil || asksAnew(f.Source(e.cr), s) || modeOf(e.cr) != modeOf(ev.Object)
+	news := e.cr == nil || asksAgain(f.Source(e.cr), s) || generatedMode(e.cr) != generatedMode(ev.Object)
 	remade := s.Maker != (app.SourceKey{}) && (e.cr == nil || !sameMetadata(e.cr, ev.Object))
 	e.cr, e.includes, e.from, e.other = ev.Object, includedSources(s), originOf(s), s.Other
 	var all []app.SourceKey

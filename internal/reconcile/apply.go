@@ -30,7 +30,7 @@ func (r *appRun) apply(ctx context.Context) error {
 		return err
 	}
 	waits := r.applySyncWaves(ctx)
-	if waits != nil && !isWait(waits) {
+	if waits != nil && !isWaiting(waits) {
 		return waits
 	}
 	if err := r.updateInventory(ctx); err != nil {

@@ -60,7 +60,7 @@ func (r *appRun) applySyncWaves(ctx context.Context) error {
 	return nil
 }
 
-// beginWave lets the objects of a wave be written, and returns those that the operation is about.
+// beginWave permits writes to the objects of a wave, and returns those that the operation is about.
 func (r *appRun) beginWave(wave int) map[object.ID]bool {
 	about := map[object.ID]bool{}
 	for _, o := range r.set.Objects {
@@ -89,8 +89,8 @@ func (r *managedObject) awaitWave(on bool) {
 	r.awaitsWave = on
 }
 
-// isWait reports whether a run ends because something has to be waited for.
-func isWait(err error) bool {
+// isWaiting reports whether a run ends because something has to be waited for.
+func isWaiting(err error) bool {
 	var s *stageError
 	return errors.As(err, &s) && (s.reason == report.AwaitingHealth || s.reason == report.InProgress)
 }

@@ -100,7 +100,7 @@ func (r *Runner) advanceWave(ctx context.Context, wave []hook.Hook, runs map[int
 	var failures []error
 	hasNews := false
 	for _, h := range wave {
-		had := hasRun(runs[h.Index])
+		had := isFinished(runs[h.Index])
 		wait, err := r.advanceHook(ctx, h, runs)
 		var failed *HookError
 		switch {
@@ -111,7 +111,7 @@ func (r *Runner) advanceWave(ctx context.Context, wave []hook.Hook, runs map[int
 		case wait != (WaitError{}):
 			waits = append(waits, wait)
 		}
-		hasNews = hasNews || !had && hasRun(runs[h.Index])
+		hasNews = hasNews || !had && isFinished(runs[h.Index])
 	}
 	if len(waits) == 0 {
 		return nil, errors.Join(failures...)
@@ -122,16 +122,16 @@ func (r *Runner) advanceWave(ctx context.Context, wave []hook.Hook, runs map[int
 	return waits, nil
 }
 
-// hasRun reports whether a hook has ended. That one of a stored release has failed has no message: it runs again.
-func hasRun(run hook.Run) bool {
+// isFinished reports whether a hook has ended. That one of a stored release has failed has no message: it runs again.
+func isFinished(run hook.Run) bool {
 	return run.Phase == hook.Succeeded || run.Phase == hook.Failed && run.Message != ""
 }
 
 // advanceHook goes on with one hook.
 func (r *Runner) advanceHook(ctx context.Context, h hook.Hook, runs map[int]hook.Run) (WaitError, error) {
-	if was := runs[h.Index]; hasRun(was) && was.Phase == hook.Failed {
+	if was := runs[h.Index]; isFinished(was) && was.Phase == hook.Failed {
 		return WaitError{}, &HookError{Hook: h, Text: was.Message}
-	} else if hasRun(was) {
+	} else if isFinished(was) {
 		return WaitError{}, nil
 	}
 	wait, err := r.run(ctx, h, runs)

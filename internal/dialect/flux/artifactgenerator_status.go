@@ -83,13 +83,13 @@ func (ArtifactGenerators) MadeArtifact(cr object.Object, by recipe.Recipe, m rec
 	labels["app.kubernetes.io/managed-by"] = "truce"
 	labels[swapi.ArtifactGeneratorLabel] = cr.UID()
 	about := map[string]any{
-		"name": m.Name, "namespace": cr.Namespace(), "labels": anyMap(labels),
+		"name": m.Name, "namespace": cr.Namespace(), "labels": untypedMap(labels),
 		"ownerReferences": []any{map[string]any{
 			"apiVersion": generatorAPI, "kind": artifactGenerator, "name": cr.Name(), "uid": cr.UID(), "controller": true, "blockOwnerDeletion": true,
 		}},
 	}
 	if len(by.Annotations) > 0 {
-		about["annotations"] = anyMap(by.Annotations)
+		about["annotations"] = untypedMap(by.Annotations)
 	}
 	return object.Object{
 		"apiVersion": sourceAPI, "kind": externalArtifact, "metadata": about,
@@ -97,7 +97,7 @@ func (ArtifactGenerators) MadeArtifact(cr object.Object, by recipe.Recipe, m rec
 	}
 }
 
-func anyMap(from map[string]string) map[string]any {
+func untypedMap(from map[string]string) map[string]any {
 	out := map[string]any{}
 	for k, v := range from {
 		out[k] = v

@@ -53,7 +53,7 @@ func (m Mask) With(s Sensitive) Mask {
 // cover returns a value of a field without what is sensitive in it.
 func (m Mask) cover(p field.Path, v any) any {
 	for _, names := range m.sensitive.Fields {
-		if rest, ok := below(names, p); ok {
+		if rest, ok := remainingNames(names, p); ok {
 			v = m.hideBelow(v, rest)
 		}
 	}
@@ -63,9 +63,9 @@ func (m Mask) cover(p field.Path, v any) any {
 	return m.hideKnown(v)
 }
 
-// below returns what is left of the way to a sensitive field at a path: nothing where the path ends in the field or deeper. False: the two
+// remainingNames returns what is left of the way to a sensitive field at a path: nothing where the path ends in the field or deeper. False: the two
 // lead to different fields.
-func below(names []string, p field.Path) ([]string, bool) {
+func remainingNames(names []string, p field.Path) ([]string, bool) {
 	for i, e := range p {
 		if i == len(names) {
 			return nil, true
@@ -91,8 +91,8 @@ func mayBeItem(item string, e field.Element) bool {
 	return true
 }
 
-// isItem reports whether an item of a list is, or may be, the one that is meant.
-func isItem(item string, v any) bool {
+// isListItem reports whether an item of a list is, or may be, the one that is meant.
+func isListItem(item string, v any) bool {
 	m, _ := v.(map[string]any)
 	name, ok := m["name"].(string)
 	return item == AnyItem || strings.HasPrefix(item, itemPrefix) && (!ok || ItemNamed(name) == item)
@@ -116,7 +116,7 @@ func (m Mask) hideBelow(v any, names []string) any {
 	case []any:
 		out := make([]any, len(v))
 		for i, e := range v {
-			if out[i] = e; isItem(names[0], e) {
+			if out[i] = e; isListItem(names[0], e) {
 				out[i] = m.hideBelow(e, names[1:])
 			}
 		}

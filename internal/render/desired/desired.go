@@ -101,7 +101,7 @@ func (s *Set) replace(o Object) {
 }
 
 func normalizeObject(r render.Object, a app.App, scope Scope) Object {
-	data := placed(r, a, scope)
+	data := inNamespace(r, a, scope)
 	addMarks(data, a)
 	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOfKind(data.GVK())}
 	o.SyncWave = optout.PlaceOf(r.Data, a.Waves)
@@ -112,8 +112,8 @@ func normalizeObject(r render.Object, a app.App, scope Scope) Object {
 	return o
 }
 
-// placed is an object as the app asks for it, in the namespace that it goes to.
-func placed(r render.Object, a app.App, scope Scope) object.Object {
+// inNamespace is an object as the app asks for it, in the namespace that it goes to.
+func inNamespace(r render.Object, a app.App, scope Scope) object.Object {
 	data := Sanitise(r.Data)
 	meta := data.Metadata()
 	switch {

@@ -22,7 +22,7 @@ func (s *Set) putAside(r render.Object, a app.App, at optout.Timing, scope Scope
 	if len(at.Moments) == 0 {
 		return
 	}
-	data := placed(r, a, scope)
+	data := inNamespace(r, a, scope)
 	h := Hook{Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOfKind(data.GVK())}, at}
 	h.Sensitive.Fields = r.Sensitive
 	s.Hooks = append(s.Hooks, h)

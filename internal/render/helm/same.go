@@ -68,11 +68,11 @@ func (b *build) isSame(out output, stored *releasev1.Release) bool {
 		made = append(made, m.Content)
 	}
 	had = documents(stored.Manifest)
-	now, err := byID(made)
+	now, err := objectsByID(made)
 	if err != nil {
 		return false
 	}
-	then, err := byID(had)
+	then, err := objectsByID(had)
 	if err != nil || len(now) != len(then) {
 		return false
 	}
@@ -84,8 +84,8 @@ func (b *build) isSame(out output, stored *releasev1.Release) bool {
 	return true
 }
 
-// byID are the objects of manifests.
-func byID(manifests []string) (map[object.ID]object.Object, error) {
+// objectsByID are the objects of manifests.
+func objectsByID(manifests []string) (map[object.ID]object.Object, error) {
 	out := map[object.ID]object.Object{}
 	for _, text := range manifests {
 		found, err := decodeManifest("", []byte(text))

@@ -87,7 +87,7 @@ func (a *Apps) Notes(key app.Key) []string {
 		case at.Chart != "":
 			want = "one version"
 		}
-		out = append(out, fmt.Sprintf("%s is not pinned: whoever changes it there changes this app; pin it by %s", at, want))
+		out = append(out, fmt.Sprintf("%s is not pinned: a change there changes this app; pin it by %s", at, want))
 	}
 	return out
 }
@@ -99,7 +99,7 @@ func (a *Apps) Forget(key app.Key) {
 	delete(a.apps, key)
 }
 
-// Tidy lets go of what no app names any more, and removes files that none has named for so long. It returns the repositories and charts that some name.
+// Tidy forgets what no app names any more, and removes files that none has named for so long. It returns the repositories and charts that some name.
 func (a *Apps) Tidy(idle time.Duration) ([]source.Artifact, error) {
 	a.mu.Lock()
 	used := map[string]bool{}

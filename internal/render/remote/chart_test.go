@@ -104,7 +104,7 @@ func TestChartsOfRepositoriesAreFetched(t *testing.T) {
 	host := strings.TrimPrefix(r.Server.URL, "http://")
 	hosts := upstream.Hosts{Listed: []string{"http://" + host, "http://" + registry.Host}}
 	at := ".remote-bases/http-chart/" + host + "/charts/web@"
-	loose := "chart web%s of " + r.URL() + " is not pinned: whoever changes it there changes this app; pin it by one version"
+	loose := "chart web%s of " + r.URL() + " is not pinned: a change there changes this app; pin it by one version"
 	for dir, want := range map[string][2]string{
 		"exact":  {"shop by chart 1.0.0 at " + at + "1.0.0/templates/t.yaml"},
 		"over":   {"a-shop by chart 1.0.0 at " + at + "1.0.0/templates/t.yaml"},

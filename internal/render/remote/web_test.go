@@ -147,7 +147,7 @@ func TestASingleFileIsFetchedAndBuilt(t *testing.T) {
 	y.write("part/kustomization.yaml", "kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\nresources: ["+f.URL+"/web.yaml]\n")
 	y.write("generator/kustomization.yaml", "configMapGenerator: [{name: a, files: ["+f.URL+"/web.yaml]}]\n")
 	c := newCluster(y, remote.Options{Hosts: upstream.Hosts{Listed: []string{f.host()}}, Roots: f.roots(), Dir: t.TempDir()})
-	loose := "\n" + f.URL + "/web.yaml is not pinned: whoever changes it there changes this app; pin it by #sha256= with its digest"
+	loose := "\n" + f.URL + "/web.yaml is not pinned: a change there changes this app; pin it by #sha256= with its digest"
 	for dir, want := range map[string]string{
 		"app": "web-x by first" + loose, "pinned": "web-x by first", "patched": "web by first" + loose, "component": "web by first" + loose,
 		"moved": "web-x by first" + strings.Replace(loose, "/web.yaml", "/moved.yaml", 1),

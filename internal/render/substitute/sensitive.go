@@ -52,7 +52,7 @@ func differing(a, b any, at []string, found func([]string)) {
 			return
 		}
 		for i := range x {
-			differing(x[i], y[i], below(itemOf(x[i], y[i])), found)
+			differing(x[i], y[i], below(listItemOf(x[i], y[i])), found)
 		}
 	default:
 		if !reflect.DeepEqual(a, b) {
@@ -61,8 +61,8 @@ func differing(a, b any, at []string, found func([]string)) {
 	}
 }
 
-// itemOf is what distinguishes an item of a list from the others.
-func itemOf(x, y any) string {
+// listItemOf is what distinguishes an item of a list from the others.
+func listItemOf(x, y any) string {
 	a, _ := x.(map[string]any)
 	b, _ := y.(map[string]any)
 	if name, ok := a["name"].(string); ok && name == b["name"] {

@@ -119,7 +119,7 @@ func (s *Store) connect(spec source.Spec) (*client, error) {
 	case provider.GoogleAPI:
 		c.other = google{s.Clouds, spec}
 	case provider.BlobAPI:
-		c.other, err = blobOf(s.Clouds, spec)
+		c.other, err = azureEndpoint(s.Clouds, spec)
 	default:
 		err = c.speakS3(s.Clouds, spec)
 	}

@@ -112,8 +112,8 @@ type blob struct {
 	at     url.URL // with the parameters of a shared access signature
 }
 
-// blobOf reads the endpoint of a storage of Azure.
-func blobOf(clouds *cloud.Exchange, spec source.Spec) (blob, error) {
+// azureEndpoint reads the endpoint of a storage of Azure.
+func azureEndpoint(clouds *cloud.Exchange, spec source.Spec) (blob, error) {
 	u, err := url.Parse(spec.URL)
 	switch {
 	case err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" || u.User != nil || u.Fragment != "":

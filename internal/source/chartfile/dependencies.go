@@ -113,7 +113,7 @@ func MissingDependencies(files fs.FS, dir string) ([]Dependency, error) {
 			return nil, err
 		}
 	}
-	missing, err := notIn(files, path.Join(dir, Charts), of.Dependencies)
+	missing, err := missingCharts(files, path.Join(dir, Charts), of.Dependencies)
 	if err != nil || len(missing) == 0 {
 		return nil, err
 	}
@@ -122,7 +122,7 @@ func MissingDependencies(files fs.FS, dir string) ([]Dependency, error) {
 	case err == nil && !l.isOf(of.Dependencies):
 		return nil, fmt.Errorf("%s is out of sync with %s: run helm dependency update, and commit what it writes", locked, wanted)
 	case err == nil:
-		if missing, err = notIn(files, path.Join(dir, Charts), l.Dependencies); err != nil {
+		if missing, err = missingCharts(files, path.Join(dir, Charts), l.Dependencies); err != nil {
 			return nil, err
 		}
 	case !errors.Is(err, fs.ErrNotExist):
@@ -188,8 +188,8 @@ func jsonDigest(v any) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// notIn returns those of the dependencies of which no chart is in a directory, each chart once.
-func notIn(files fs.FS, dir string, all []Dependency) ([]Dependency, error) {
+// missingCharts returns those of the dependencies of which no chart is in a directory, each chart once.
+func missingCharts(files fs.FS, dir string, all []Dependency) ([]Dependency, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}

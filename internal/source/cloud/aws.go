@@ -58,7 +58,7 @@ func (e *Exchange) AWS(ctx context.Context, id identity, region string) (sigv4.C
 			return got.signingKeys(), nil
 		}
 	}
-	return sigv4.Credentials{}, about(ctx, s.Identity, err)
+	return sigv4.Credentials{}, aboutIdentity(ctx, s.Identity, err)
 }
 
 func (e *Exchange) awsKeys(ctx context.Context, s subject, region string) (Credential, error) {
@@ -129,7 +129,7 @@ func (r awsKeys) assumeRole(ctx context.Context, e *Exchange, role, session, tok
 	data, err := e.send(ctx, call{
 		service: service, method: http.MethodPost, url: cmp.Or(strings.TrimSuffix(r.TokenService, "/"), e.endpoint("STS", "sts", r.region)) + "/",
 		header: map[string]string{"Content-Type": formType, "Accept": "application/xml"}, secrets: []string{token},
-		body: form(url.Values{
+		body: formBody(url.Values{
 			"Action": {"AssumeRoleWithWebIdentity"}, "Version": {"2011-06-15"}, "RoleArn": {role}, "RoleSessionName": {session}, "WebIdentityToken": {token},
 		}),
 	})
@@ -178,7 +178,7 @@ func (e *Exchange) containerKeys(ctx context.Context) (Credential, error) {
 	env := e.Environment
 	at := cmp.Or(env["AWS_CONTAINER_CREDENTIALS_FULL_URI"], containerHost+env["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI"])
 	u, err := url.Parse(at)
-	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !isNear(u.Hostname())) {
+	if err != nil || u.Scheme != "https" && (u.Scheme != "http" || !isLocalHost(u.Hostname())) {
 		return Credential{}, errors.New("AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor an address of this machine or its link")
 	}
 	token := env["AWS_CONTAINER_AUTHORIZATION_TOKEN"]
@@ -201,7 +201,7 @@ func (e *Exchange) containerKeys(ctx context.Context) (Credential, error) {
 // parseKeys reads the document of a container's or an instance's credentials.
 func parseKeys(service string, data []byte) (Credential, error) {
 	var document keyDocument
-	if err := decode(data, service, &document); err != nil {
+	if err := decodeAnswer(data, service, &document); err != nil {
 		return Credential{}, err
 	}
 	return document.credential(service)

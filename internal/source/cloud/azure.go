@@ -103,7 +103,7 @@ func (e *Exchange) entraToken(ctx context.Context, p ServicePrincipal, secret st
 	asked := time.Now()
 	data, err := e.send(ctx, call{
 		service: entra, method: http.MethodPost, url: p.Authority + "/" + p.Tenant + "/oauth2/v2.0/token",
-		header: map[string]string{"Content-Type": formType}, body: form(values), secrets: []string{secret},
+		header: map[string]string{"Content-Type": formType}, body: formBody(values), secrets: []string{secret},
 	})
 	if err != nil {
 		return Credential{}, err
@@ -117,10 +117,10 @@ func parseToken(service string, data []byte, asked time.Time) (Credential, error
 		Token   string          `json:"access_token"`
 		Expires json.RawMessage `json:"expires_in"`
 	}
-	if err := decode(data, service, &answer); err != nil {
+	if err := decodeAnswer(data, service, &answer); err != nil {
 		return Credential{}, err
 	}
-	return tokenFrom(service, answer.Token, after(asked, answer.Expires))
+	return tokenFrom(service, answer.Token, lifetimeEnd(asked, answer.Expires))
 }
 
 // managedToken asks the metadata service for a token of the machine's identity, or of the one with a client ID.
@@ -167,7 +167,7 @@ func (r acrLogin) ask(ctx context.Context, e *Exchange) (Credential, error) {
 	asked := time.Now()
 	data, err := e.send(ctx, call{
 		service: service, method: http.MethodPost, url: "https://" + r.host + "/oauth2/exchange", header: map[string]string{"Content-Type": formType},
-		body:    form(url.Values{"grant_type": {"access_token"}, "service": {r.host}, "access_token": {token.Token}}),
+		body:    formBody(url.Values{"grant_type": {"access_token"}, "service": {r.host}, "access_token": {token.Token}}),
 		secrets: []string{token.Token},
 	})
 	if err != nil {
@@ -176,7 +176,7 @@ func (r acrLogin) ask(ctx context.Context, e *Exchange) (Credential, error) {
 	var answer struct {
 		Token string `json:"refresh_token"`
 	}
-	if err := decode(data, service, &answer); err != nil {
+	if err := decodeAnswer(data, service, &answer); err != nil {
 		return Credential{}, err
 	}
 	got, err := tokenFrom(service, answer.Token, expiryOf(answer.Token, asked))
@@ -200,7 +200,7 @@ func expiryOf(token string, asked time.Time) time.Time {
 // devOps returns the token of a repository of Azure DevOps.
 func (e *Exchange) devOps(ctx context.Context, s subject, text string) (Credential, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme != "https" || !hostIn(u.Host, "dev.azure.com", ".visualstudio.com") {
+	if err != nil || u.Scheme != "https" || !isListedHost(u.Host, "dev.azure.com", ".visualstudio.com") {
 		return Credential{}, errors.New("spec.url is no https:// URL of Azure DevOps: want dev.azure.com or ORGANIZATION.visualstudio.com")
 	}
 	return e.azureToken(ctx, s, devOpsScope)
@@ -211,13 +211,13 @@ var blobHosts = []string{".blob.core.windows.net", ".blob.core.chinacloudapi.cn"
 
 // BlobToken returns the token of a storage of Azure, by its host.
 func (e *Exchange) BlobToken(ctx context.Context, id identity, host string) (string, error) {
-	if !hostIn(host, blobHosts...) {
-		return "", about(ctx, id, fmt.Errorf("%.100q is no storage of Azure: want ACCOUNT.blob.core.windows.net", host))
+	if !isListedHost(host, blobHosts...) {
+		return "", aboutIdentity(ctx, id, fmt.Errorf("%.100q is no storage of Azure: want ACCOUNT.blob.core.windows.net", host))
 	}
 	s, err := e.subjectOf(ctx, id)
 	if err != nil {
-		return "", about(ctx, s.Identity, err)
+		return "", aboutIdentity(ctx, s.Identity, err)
 	}
 	got, err := e.azureToken(ctx, s, storageScope)
-	return got.Token, about(ctx, s.Identity, err)
+	return got.Token, aboutIdentity(ctx, s.Identity, err)
 }

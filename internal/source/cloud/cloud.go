@@ -191,7 +191,7 @@ func (e *Exchange) Registry(ctx context.Context, id identity, host string) (Cred
 	default:
 		err = fmt.Errorf("%q is no cloud", id.Cloud)
 	}
-	return out, about(ctx, s.Identity, err)
+	return out, aboutIdentity(ctx, s.Identity, err)
 }
 
 // Git returns what a Git repository is read with: a token, or a user and a password.
@@ -207,11 +207,11 @@ func (e *Exchange) Git(ctx context.Context, id identity, url string) (Credential
 	default:
 		err = fmt.Errorf("no Git repositories of %s are known", id.Cloud.Name())
 	}
-	return out, about(ctx, s.Identity, err)
+	return out, aboutIdentity(ctx, s.Identity, err)
 }
 
-// about says of an error whose credentials it is about.
-func about(ctx context.Context, id identity, err error) error {
+// aboutIdentity says of an error whose credentials it is about.
+func aboutIdentity(ctx context.Context, id identity, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -225,8 +225,8 @@ func about(ctx context.Context, id identity, err error) error {
 	return transport.Failed(reason, "get credentials for %s: %w", id, err)
 }
 
-// hostIn reports whether a host is one of those, or below one that begins with a dot.
-func hostIn(host string, list ...string) bool {
+// isListedHost reports whether a host is one of those, or below one that begins with a dot.
+func isListedHost(host string, list ...string) bool {
 	host = strings.ToLower(host)
 	return slices.ContainsFunc(list, func(known string) bool {
 		if strings.HasPrefix(known, ".") {

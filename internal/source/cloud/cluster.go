@@ -45,7 +45,7 @@ func (e *Exchange) Locate(ctx context.Context, id identity, c Cluster) (Cluster,
 	if err == nil {
 		c, err = e.locate(ctx, s, c)
 	}
-	return c, about(ctx, s.Identity, err)
+	return c, aboutIdentity(ctx, s.Identity, err)
 }
 
 func (e *Exchange) locate(ctx context.Context, s subject, c Cluster) (Cluster, error) {
@@ -128,7 +128,7 @@ func (r place) eks(ctx context.Context, e *Exchange) (Credential, error) {
 			CertificateAuthority struct{ Data string }
 		}
 	}
-	if err := decode(data, "EKS", &answer); err != nil {
+	if err := decodeAnswer(data, "EKS", &answer); err != nil {
 		return Credential{}, err
 	}
 	return placeOf(answer.Cluster.Endpoint, answer.Cluster.CertificateAuthority.Data)
@@ -153,7 +153,7 @@ func (r place) gke(ctx context.Context, e *Exchange) (Credential, error) {
 		Endpoint   string
 		MasterAuth struct{ ClusterCaCertificate string }
 	}
-	if err := decode(data, service, &answer); err != nil {
+	if err := decodeAnswer(data, service, &answer); err != nil {
 		return Credential{}, err
 	}
 	return placeOf(answer.Endpoint, answer.MasterAuth.ClusterCaCertificate)
@@ -178,7 +178,7 @@ func (r place) aks(ctx context.Context, e *Exchange) (Credential, error) {
 	var cluster struct {
 		Properties struct{ AADProfile map[string]any }
 	}
-	if err := decode(data, service, &cluster); err != nil {
+	if err := decodeAnswer(data, service, &cluster); err != nil {
 		return Credential{}, err
 	}
 	if cluster.Properties.AADProfile == nil {
@@ -195,7 +195,7 @@ func (r place) aks(ctx context.Context, e *Exchange) (Credential, error) {
 func parseUserCredential(data []byte) (Credential, error) {
 	const service = "the resource manager of Azure"
 	var answer struct{ Kubeconfigs []struct{ Value []byte } }
-	if err := decode(data, service, &answer); err != nil {
+	if err := decodeAnswer(data, service, &answer); err != nil {
 		return Credential{}, err
 	}
 	var config struct {
@@ -225,7 +225,7 @@ func (e *Exchange) ClusterToken(ctx context.Context, id identity, name string) (
 	default:
 		got, err = e.googleToken(ctx, s)
 	}
-	return got.Token, about(ctx, s.Identity, err)
+	return got.Token, aboutIdentity(ctx, s.Identity, err)
 }
 
 // eksToken is the request for a token of EKS: the URL of a request to STS that is signed for the cluster, and that the cluster sends.

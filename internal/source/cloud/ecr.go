@@ -82,13 +82,13 @@ func parseLogin(data []byte) (Credential, error) {
 		ExpiresAt          float64 // seconds
 	}
 	var answer struct{ AuthorizationData json.RawMessage }
-	if err := decode(data, "ECR", &answer); err != nil {
+	if err := decodeAnswer(data, "ECR", &answer); err != nil {
 		return Credential{}, err
 	}
 	var list []login
 	if json.Unmarshal(answer.AuthorizationData, &list) != nil {
 		list = make([]login, 1)
-		if err := decode(answer.AuthorizationData, "ECR", &list[0]); err != nil {
+		if err := decodeAnswer(answer.AuthorizationData, "ECR", &list[0]); err != nil {
 			return Credential{}, err
 		}
 	}

@@ -41,10 +41,10 @@ const (
 func (e *Exchange) GoogleToken(ctx context.Context, id identity) (string, error) {
 	s, err := e.subjectOf(ctx, id)
 	if err != nil {
-		return "", about(ctx, s.Identity, err)
+		return "", aboutIdentity(ctx, s.Identity, err)
 	}
 	got, err := e.googleToken(ctx, s)
-	return got.Token, about(ctx, s.Identity, err)
+	return got.Token, aboutIdentity(ctx, s.Identity, err)
 }
 
 // GoogleStorage is the URL of the storage of Google Cloud.
@@ -145,7 +145,7 @@ func (e *Exchange) federated(ctx context.Context, audience, token, email string)
 	asked := time.Now()
 	data, err := e.send(ctx, call{
 		service: googleSTS, method: http.MethodPost, url: googleSTSURL, header: map[string]string{"Content-Type": formType}, secrets: []string{token},
-		body: form(url.Values{
+		body: formBody(url.Values{
 			"grant_type": {"urn:ietf:params:oauth:grant-type:token-exchange"}, "audience": {audience}, "scope": {cloudScope + " " + emailScope},
 			"requested_token_type": {"urn:ietf:params:oauth:token-type:access_token"},
 			"subject_token":        {token}, "subject_token_type": {"urn:ietf:params:oauth:token-type:jwt"},
@@ -182,7 +182,7 @@ func parseImpersonated(data []byte) (Credential, error) {
 		Token string    `json:"accessToken"`
 		Until time.Time `json:"expireTime"`
 	}
-	if err := decode(data, googleIAM, &answer); err != nil {
+	if err := decodeAnswer(data, googleIAM, &answer); err != nil {
 		return Credential{}, err
 	}
 	return tokenFrom(googleIAM, answer.Token, answer.Until)

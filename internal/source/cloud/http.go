@@ -40,8 +40,8 @@ type call struct {
 	secrets []string // that no message may have
 }
 
-// form is the body of a call.
-func form(values url.Values) []byte { return []byte(values.Encode()) }
+// formBody is the body of a call.
+func formBody(values url.Values) []byte { return []byte(values.Encode()) }
 
 const formType = "application/x-www-form-urlencoded"
 
@@ -125,14 +125,14 @@ func (e *answerError) Error() string { return e.text }
 
 func refusal(c call, status int, data []byte) error {
 	text := fmt.Sprintf("%s answers %d %s", c.service, status, http.StatusText(status))
-	if says := redact.KnownOf(c.secrets...).Foreign(saying(data), transport.LongestSaying); says != "" {
+	if says := redact.KnownOf(c.secrets...).Foreign(messageIn(data), transport.LongestSaying); says != "" {
 		text += fmt.Sprintf("; it says %q", says)
 	}
 	return &answerError{status, text}
 }
 
-// saying finds what a service says in the documents that the clouds answer with.
-func saying(data []byte) string {
+// messageIn finds what a service says in the documents that the clouds answer with.
+func messageIn(data []byte) string {
 	var object struct {
 		Code, Message, Type string
 		AWSType             string          `json:"__type"`
@@ -159,8 +159,8 @@ func saying(data []byte) string {
 	return ""
 }
 
-// decode reads an answer in JSON.
-func decode(data []byte, service string, into any) error {
+// decodeAnswer reads an answer in JSON.
+func decodeAnswer(data []byte, service string, into any) error {
 	if err := json.Unmarshal(data, into); err != nil {
 		return fmt.Errorf("the answer of %s cannot be read", service)
 	}
@@ -183,8 +183,8 @@ func tokenFrom(service, token string, until time.Time) (Credential, error) {
 // longestLife is what a lifetime that an answer names is cut to.
 const longestLife = 24 * time.Hour
 
-// after is the end of a lifetime in seconds, a number or a text of one.
-func after(asked time.Time, seconds json.RawMessage) time.Time {
+// lifetimeEnd is the end of a lifetime in seconds, a number or a text of one.
+func lifetimeEnd(asked time.Time, seconds json.RawMessage) time.Time {
 	n, err := strconv.ParseFloat(strings.Trim(string(seconds), `"`), 64)
 	if err != nil || !(n > 0) {
 		return asked
@@ -208,8 +208,8 @@ func readToken(file string) (string, error) {
 // regionForm is what may be a part of the host of a service.
 var regionForm = regexp.MustCompile(`^[a-z]{2,6}(-[a-z0-9]{1,16}){1,4}$`)
 
-// isNear reports whether a host is this machine or its link.
-func isNear(host string) bool {
+// isLocalHost reports whether a host is this machine or its link.
+func isLocalHost(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && (ip.IsLoopback() || ip.IsLinkLocalUnicast() || ip == netip.MustParseAddr("fd00:ec2::23"))
 }

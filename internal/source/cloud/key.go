@@ -68,7 +68,7 @@ func (e *Exchange) GoogleKeyToken(ctx context.Context, key string) (string, erro
 
 // aboutSecret says that a credential in a Secret has failed.
 func aboutSecret(ctx context.Context, err error) error {
-	return about(ctx, provider.Identity{}, err)
+	return aboutIdentity(ctx, provider.Identity{}, err)
 }
 
 // googleKey is the request for a token by the key of a service account.
@@ -91,7 +91,7 @@ func (r googleKey) ask(ctx context.Context, e *Exchange) (Credential, error) {
 	const service = "the OAuth service of Google"
 	data, err := e.send(ctx, call{
 		service: service, method: http.MethodPost, url: googleOAuthURL, header: map[string]string{"Content-Type": formType},
-		body: form(url.Values{"grant_type": {jwtGrant}, "assertion": {assertion}}), secrets: []string{assertion},
+		body: formBody(url.Values{"grant_type": {jwtGrant}, "assertion": {assertion}}), secrets: []string{assertion},
 	})
 	if err != nil {
 		return Credential{}, err
@@ -111,7 +111,7 @@ var authorities = []string{"login.microsoftonline.com", "login.chinacloudapi.cn"
 
 // PrincipalToken returns a token for the storages of Azure.
 func (e *Exchange) PrincipalToken(ctx context.Context, p ServicePrincipal) (string, error) {
-	if u, err := url.Parse(p.Authority); p.Authority != "" && (err != nil || u.Scheme != "https" || !hostIn(u.Host, authorities...) || strings.Trim(u.Path, "/") != "") {
+	if u, err := url.Parse(p.Authority); p.Authority != "" && (err != nil || u.Scheme != "https" || !isListedHost(u.Host, authorities...) || strings.Trim(u.Path, "/") != "") {
 		return "", aboutSecret(ctx, errors.New("authorityHost is no address of Microsoft Entra ID"))
 	}
 	if p.Authority = strings.TrimSuffix(p.Authority, "/"); p.Authority == "" {

@@ -76,7 +76,7 @@ func everyone() accounts {
 	}, "apps/default": {}}
 }
 
-// allow lets the ServiceAccount have its identities.
+// allow gives the ServiceAccount its identities.
 func allow(t *testing.T) {
 	t.Helper()
 	for _, id := range []string{role, client, email, "//iam.googleapis.com/" + pool, "identitynamespace:acme.svc.id.goog:https://container.googleapis.com/v1/projects/acme/locations/europe-west1/clusters/prod"} {

@@ -30,7 +30,7 @@ func FuzzAnswers(f *testing.F) {
 		}
 		keys, err := parseKeys("x", data)
 		checkCredential(t, keys, err)
-		_ = saying(data)
+		_ = messageIn(data)
 		_ = expiryOf(string(data), now)
 	})
 }

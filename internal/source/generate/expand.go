@@ -19,8 +19,8 @@ type labelled struct {
 	labels map[string]string
 }
 
-// expand returns an output for each directory that the pattern of the recipe matches.
-func expand(p recipe.Recipe, inputs map[string]input) ([]labelled, error) {
+// expandPattern returns an output for each directory that the pattern of the recipe matches.
+func expandPattern(p recipe.Recipe, inputs map[string]input) ([]labelled, error) {
 	var out []labelled
 	if p.Pattern == (recipe.Pattern{}) {
 		for _, o := range p.Outputs {

@@ -61,7 +61,7 @@ func (b Builder) build(ctx context.Context, p recipe.Recipe, from map[string]sou
 		}
 		inputs[alias] = in
 	}
-	outputs, err := expand(p, inputs)
+	outputs, err := expandPattern(p, inputs)
 	if err != nil {
 		return recipe.Result{}, err
 	}

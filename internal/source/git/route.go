@@ -38,15 +38,15 @@ func findRoute(ctx context.Context, policy egress.Policy, to address, allow reac
 		r.addresses = given
 		return r, nil
 	}
-	addresses, err := judge(ctx, policy, to)
+	addresses, err := allowedAddress(ctx, policy, to)
 	if r.proxy == nil {
 		r.addresses = addresses
 	}
 	return r, err
 }
 
-// judge returns the addresses of a host that the policy allows.
-func judge(ctx context.Context, policy egress.Policy, to address) (string, error) {
+// allowedAddress returns the addresses of a host that the policy allows.
+func allowedAddress(ctx context.Context, policy egress.Policy, to address) (string, error) {
 	ip, err := netip.ParseAddr(to.hostname())
 	found := []netip.Addr{ip}
 	if err != nil {
@@ -71,7 +71,7 @@ func (r *route) through(ctx context.Context, policy egress.Policy, proxy string)
 	if policy.Reach == egress.ReachAny {
 		return nil
 	}
-	if r.between, err = judge(ctx, policy, address{scheme: u.Scheme, host: u.Host}); err != nil {
+	if r.between, err = allowedAddress(ctx, policy, address{scheme: u.Scheme, host: u.Host}); err != nil {
 		return sourceError(cmp.Or(errorReason(err), source.GitOperationFailed), "the proxy: %w", err)
 	}
 	return nil

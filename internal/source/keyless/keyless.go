@@ -114,7 +114,7 @@ func (s *Signers) verify(b *bundle.Bundle, artifact verify.ArtifactPolicyOption)
 	var none *verify.ErrNoMatchingCertificateIdentity
 	switch {
 	case errors.As(err, &none):
-		return "", fmt.Errorf("another identity has signed it: %s", signer(b))
+		return "", fmt.Errorf("another identity has signed it: %s", signerOf(b))
 	case err != nil:
 		return "", err
 	case got.Signature == nil || got.Signature.Certificate == nil:
@@ -123,8 +123,8 @@ func (s *Signers) verify(b *bundle.Bundle, artifact verify.ArtifactPolicyOption)
 	return describe(*got.Signature.Certificate), nil
 }
 
-// signer describes the certificate of a bundle that was verified but for the identity.
-func signer(b *bundle.Bundle) string {
+// signerOf describes the certificate of a bundle that was verified but for the identity.
+func signerOf(b *bundle.Bundle) string {
 	content, err := b.VerificationContent()
 	if err != nil || content.Certificate() == nil {
 		return "it has no certificate"

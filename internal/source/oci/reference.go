@@ -54,7 +54,7 @@ func (a *artifact) reference(ctx context.Context, spec source.Spec) (reference, 
 		return reference{tag: tag}, err
 	}
 	tag := cmp.Or(r.Tag, r.Any, defaultTag)
-	if !isTag(tag) {
+	if !isTagName(tag) {
 		return reference{}, transport.Failed(source.PullFailed, "%q is no tag", tag)
 	}
 	return reference{tag: tag}, nil
@@ -65,7 +65,7 @@ var tagForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
 // longestTag is in bytes (the OCI distribution specification).
 const longestTag = 128
 
-func isTag(text string) bool { return len(text) <= longestTag && tagForm.MatchString(text) }
+func isTagName(text string) bool { return len(text) <= longestTag && tagForm.MatchString(text) }
 
 func digestReference(text string) (reference, error) {
 	d, err := digest.Parse(text)
@@ -90,7 +90,7 @@ func (a *artifact) newestVersion(ctx context.Context, versions, filter string) (
 	err = a.remote.Tags(ctx, "", func(page []string) error {
 		for _, t := range page {
 			v, err := semver.StrictNewVersion(strings.TrimPrefix(t, "v"))
-			if err != nil || !isTag(t) || !pattern.MatchString(t) || !within.Check(v) {
+			if err != nil || !isTagName(t) || !pattern.MatchString(t) || !within.Check(v) {
 				continue
 			}
 			if best == nil || compareVersions(v, best, t, tag) > 0 {

@@ -251,13 +251,13 @@ func (p *Pack) content(hash string) (data []byte, err error) {
 	if _, err := f.ReadAt(data, at.At); err != nil {
 		return nil, err
 	}
-	if hashOf(data) != hash {
+	if hexDigest(data) != hash {
 		return nil, errors.New("its content has another hash")
 	}
 	return data, nil
 }
 
-func hashOf(data []byte) string {
+func hexDigest(data []byte) string {
 	sum := sha256.Sum256(data)
 	return hex.EncodeToString(sum[:])
 }

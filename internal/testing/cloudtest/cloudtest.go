@@ -83,7 +83,7 @@ func (c *Clouds) Serve(host string, h http.Handler) {
 	c.services[host] = h
 }
 
-// Allow lets a subject, such as system:serviceaccount:NAMESPACE:NAME, have the identity of a role, an application or a service account.
+// Allow gives a subject, such as system:serviceaccount:NAMESPACE:NAME, the identity of a role, an application or a service account.
 func (c *Clouds) Allow(identity, subject string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -47,7 +47,7 @@ func (s *Storage) Put(key, content string) {
 	s.version++
 }
 
-// Publish lets everybody read.
+// Publish allows anonymous reads.
 func (s *Storage) Publish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

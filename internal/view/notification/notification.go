@@ -28,7 +28,7 @@ import (
 
 // ReadProvider reads a Provider and the Secrets that it names. One that truce would not send to is an error.
 func ReadProvider(ctx context.Context, r live.Reader, key route.Key) (deliver.Loaded, error) {
-	cr, err := read(ctx, r, registry.Providers, key)
+	cr, err := readResource(ctx, r, registry.Providers, key)
 	if err != nil {
 		return deliver.Loaded{}, err
 	}
@@ -39,7 +39,7 @@ func ReadProvider(ctx context.Context, r live.Reader, key route.Key) (deliver.Lo
 	return notices.LoadProvider(ctx, r, p)
 }
 
-func read(ctx context.Context, r live.Reader, gvk object.GVK, key route.Key) (object.Object, error) {
+func readResource(ctx context.Context, r live.Reader, gvk object.GVK, key route.Key) (object.Object, error) {
 	cr, err := r.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
 	switch {
 	case errors.Is(err, live.ErrNotFound), errors.Is(err, live.ErrUnknownKind):

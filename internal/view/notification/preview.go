@@ -34,7 +34,7 @@ type Past struct {
 
 // Preview returns what an Alert, as it is now, would have sent of the entries of a journal, which come in the order of time.
 func Preview(ctx context.Context, r live.Reader, key route.Key, entries []journal.Entry) (Past, error) {
-	cr, err := read(ctx, r, registry.Alerts, key)
+	cr, err := readResource(ctx, r, registry.Alerts, key)
 	if err != nil {
 		return Past{}, err
 	}
@@ -42,7 +42,7 @@ func Preview(ctx context.Context, r live.Reader, key route.Key, entries []journa
 	if len(out.Alert.Problems) > 0 {
 		return out, fmt.Errorf("%s %s: %s", registry.Alerts.Kind, key, joinProblems(out.Alert.Problems))
 	}
-	provider, err := read(ctx, r, registry.Providers, route.Key{Namespace: key.Namespace, Name: out.Alert.Provider})
+	provider, err := readResource(ctx, r, registry.Providers, route.Key{Namespace: key.Namespace, Name: out.Alert.Provider})
 	if err != nil {
 		return out, err
 	}

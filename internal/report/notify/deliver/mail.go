@@ -73,8 +73,8 @@ func (r *mailRefusedError) Error() string { return r.cause.Error() }
 // Unwrap gives the cause.
 func (r *mailRefusedError) Unwrap() error { return r.cause }
 
-// ofMail marks an answer to a command about the mail itself.
-func ofMail(err error) error {
+// mailError marks an answer to a command about the mail itself.
+func mailError(err error) error {
 	var said *textproto.Error
 	if errors.As(err, &said) && said.Code >= 500 && said.Code != 530 { // 530: a login is needed
 		return &mailRefusedError{err}
@@ -100,13 +100,13 @@ func (s mailSession) send(ctx context.Context, u *url.URL) error {
 	}
 	client, err := smtp.NewClient(conn, u.Hostname())
 	if err != nil {
-		return cause(ctx, err)
+		return endCause(ctx, err)
 	}
 	if err := s.prepare(client, u); err != nil {
-		return cause(ctx, err)
+		return endCause(ctx, err)
 	}
 	if err := s.hand(client); err != nil {
-		return cause(ctx, err)
+		return endCause(ctx, err)
 	}
 	return nil
 }
@@ -141,13 +141,13 @@ func (s mailSession) prepare(c *smtp.Client, u *url.URL) error {
 // hand gives the mail to the server: to those recipients that it takes, so that one bad address keeps it from no other one.
 func (s mailSession) hand(c *smtp.Client) error {
 	if err := c.Mail(s.request.Mail.From); err != nil {
-		return ofMail(err)
+		return mailError(err)
 	}
 	var refused error
 	taken := 0
 	for _, to := range s.request.Mail.To {
 		if err := c.Rcpt(to); err != nil {
-			refused = ofMail(err)
+			refused = mailError(err)
 			continue
 		}
 		taken++
@@ -157,13 +157,13 @@ func (s mailSession) hand(c *smtp.Client) error {
 	}
 	w, err := c.Data()
 	if err != nil {
-		return ofMail(err)
+		return mailError(err)
 	}
 	if _, err := w.Write(s.request.Body); err != nil {
 		return err
 	}
 	if err := w.Close(); err != nil {
-		return ofMail(err)
+		return mailError(err)
 	}
 	_ = c.Quit() // the mail is taken
 	if refused != nil {

@@ -40,14 +40,14 @@ func (d *Deliverer) publish(ctx context.Context, p Loaded, t payload.Target, q p
 	options.Secure = u.Scheme == "tls" || len(p.CertificateData) > 0
 	conn, err := options.Connect()
 	if err != nil {
-		return failure(cause(ctx, err))
+		return failure(endCause(ctx, err))
 	}
 	defer conn.Close()
 	if err := conn.Publish(q.Subject, q.Body); err != nil {
 		return failure(err)
 	}
 	if err := conn.FlushWithContext(ctx); err != nil {
-		return failure(cause(ctx, err))
+		return failure(endCause(ctx, err))
 	}
 	if err := conn.LastError(); err != nil { // a subject that the user may not publish on
 		return failure(err)
@@ -58,8 +58,8 @@ func (d *Deliverer) publish(ctx context.Context, p Loaded, t payload.Target, q p
 // ignoredErrors keeps the client from printing what LastError returns.
 func ignoredErrors(*nats.Conn, *nats.Subscription, error) {}
 
-// cause is why something ended: the time that it had, where that is over.
-func cause(ctx context.Context, err error) error {
+// endCause is why something ended: the time that it had, where that is over.
+func endCause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

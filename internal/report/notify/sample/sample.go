@@ -24,7 +24,7 @@ const (
 
 // Messages returns the samples in the order of time, the last one at the given time.
 func Messages(at time.Time, namespace string) []notify.Message {
-	all := append(append(drift(), prunes()...), runs()...)
+	all := append(append(sampleDrift(), samplePrunes()...), sampleRuns()...)
 	for i := range all {
 		m := &all[i]
 		if m.About.Kind == "" {
@@ -50,8 +50,8 @@ func Reasons() []string {
 	return out
 }
 
-// facts returns the evidence of a finding about a count, with more.
-func facts(verdict, writer string, more map[string]string) map[string]string {
+// sampleFacts returns the evidence of a finding about a count, with more.
+func sampleFacts(verdict, writer string, more map[string]string) map[string]string {
 	out := map[string]string{
 		notify.FactObject: deployment, notify.FactField: replicas, notify.FactGit: "3", notify.FactLive: "5", notify.FactVerdict: verdict,
 		notify.FactWriter: writer, notify.FactCertainty: "recorded", notify.FactSource: "apps/web/deployment.yaml:8",
@@ -62,7 +62,7 @@ func facts(verdict, writer string, more map[string]string) map[string]string {
 	return out
 }
 
-func about(kind string, phase notify.Phase) notify.Matter {
+func aboutSample(kind string, phase notify.Phase) notify.Matter {
 	m := notify.Matter{Kind: kind, Phase: phase}
 	if kind != matter.Failure && kind != matter.HeldPrune && kind != matter.Unhealthy {
 		m.Object, m.Field = deployment, replicas
@@ -70,52 +70,52 @@ func about(kind string, phase notify.Phase) notify.Matter {
 	return m
 }
 
-// news is a message that is no error.
-func news(reason, text string, m notify.Matter, evidence map[string]string) notify.Message {
+// sampleNews is a message that is no error.
+func sampleNews(reason, text string, m notify.Matter, evidence map[string]string) notify.Message {
 	if m.Phase == notify.Opens {
 		m.Form = reason
 	}
 	return notify.Message{Event: notify.Event{Severity: notify.Info, Reason: reason, Text: text}, Matter: m, Evidence: evidence}
 }
 
-// alarm is an error.
-func alarm(reason, text string, m notify.Matter, evidence map[string]string) notify.Message {
-	out := news(reason, text, m, evidence)
+// sampleAlarm is an error.
+func sampleAlarm(reason, text string, m notify.Matter, evidence map[string]string) notify.Message {
+	out := sampleNews(reason, text, m, evidence)
 	out.Severity = notify.Error
 	return out
 }
 
 const subject = deployment + " " + replicas + ": "
 
-// drift are the messages about fields.
-func drift() []notify.Message {
+// sampleDrift are the messages about fields.
+func sampleDrift() []notify.Message {
 	const byHand, scaler = "kubectl (scale)", "scaler"
 	const hpa = "HorizontalPodAutoscaler shop/web"
 	more := func(name, value string) map[string]string { return map[string]string{name: value} }
 	return []notify.Message{
-		news("DriftCorrected", subject+"3 (Git) vs 5 (live, set by kubectl (scale)): put back", about(matter.Drift, notify.Ends), facts("Correct", byHand, more(notify.FactNext, "to keep 5, commit it"))),
-		alarm("DriftDetected", subject+"3 (Git) vs 5 (live, set by kubectl (scale)): the app is suspended; truce app resume sample", about(matter.Drift, notify.Opens), facts("Hold", byHand, more(notify.FactBecause, "the app is suspended"))),
-		news("DriftEnded", subject+"no longer differs from Git", about(matter.Drift, notify.Ends), nil),
-		alarm("FieldContested", subject+"3 (Git) vs 5 (live, set by scaler): put back 3 times within an hour, tried again in 2m", about(matter.Contested, notify.Opens), facts("Contested", scaler, more(notify.FactNext, "end the other controller, or leave the field out of Git"))),
-		news("FieldSettled", subject+"no longer contested, the field holds what Git wants or is no longer Git's", about(matter.Contested, notify.Ends), nil),
-		news("FieldCeded", subject+"3 (Git) vs 5 (live, set by "+hpa+"): ignored: owned by "+hpa+" (ceded)", about(matter.Ceded, notify.Opens), facts("Cede", hpa, map[string]string{notify.FactClaimant: hpa, notify.FactNext: "leave replicas out of Git"})),
-		news("AdditionReported", deployment+" .metadata.labels.team: nothing (Git) vs \"payments\" (live, set by kubectl (label)): stays", notify.Matter{}, nil),
-		alarm("ClaimEnds", subject+"drops from 5 to 3 without "+hpa+": Git names 3; to keep the pods, name 5 in Git, or no count", notify.Matter{}, facts("Correct", hpa, nil)),
+		sampleNews("DriftCorrected", subject+"3 (Git) vs 5 (live, set by kubectl (scale)): put back", aboutSample(matter.Drift, notify.Ends), sampleFacts("Correct", byHand, more(notify.FactNext, "to keep 5, commit it"))),
+		sampleAlarm("DriftDetected", subject+"3 (Git) vs 5 (live, set by kubectl (scale)): the app is suspended; truce app resume sample", aboutSample(matter.Drift, notify.Opens), sampleFacts("Hold", byHand, more(notify.FactBecause, "the app is suspended"))),
+		sampleNews("DriftEnded", subject+"no longer differs from Git", aboutSample(matter.Drift, notify.Ends), nil),
+		sampleAlarm("FieldContested", subject+"3 (Git) vs 5 (live, set by scaler): put back 3 times within an hour, tried again in 2m", aboutSample(matter.Contested, notify.Opens), sampleFacts("Contested", scaler, more(notify.FactNext, "end the other controller, or leave the field out of Git"))),
+		sampleNews("FieldSettled", subject+"no longer contested, the field holds what Git wants or is no longer Git's", aboutSample(matter.Contested, notify.Ends), nil),
+		sampleNews("FieldCeded", subject+"3 (Git) vs 5 (live, set by "+hpa+"): ignored: owned by "+hpa+" (ceded)", aboutSample(matter.Ceded, notify.Opens), sampleFacts("Cede", hpa, map[string]string{notify.FactClaimant: hpa, notify.FactNext: "leave replicas out of Git"})),
+		sampleNews("AdditionReported", deployment+" .metadata.labels.team: nothing (Git) vs \"payments\" (live, set by kubectl (label)): stays", notify.Matter{}, nil),
+		sampleAlarm("ClaimEnds", subject+"drops from 5 to 3 without "+hpa+": Git names 3; to keep the pods, name 5 in Git, or no count", notify.Matter{}, sampleFacts("Correct", hpa, nil)),
 	}
 }
 
-// prunes are the messages about deletions.
-func prunes() []notify.Message {
+// samplePrunes are the messages about deletions.
+func samplePrunes() []notify.Message {
 	const gone = "ConfigMap shop/settings"
 	return []notify.Message{
-		alarm("PruneHeld", "12 objects would be deleted, for Git no longer has them: "+gone+" and 11 more; this waits for approval", about(matter.HeldPrune, notify.Opens), map[string]string{notify.FactNext: "look at what would be deleted, and approve it: truce app approve-prune sample"}),
-		news("PruneReleased", "no prune waits for a person any more", about(matter.HeldPrune, notify.Ends), nil),
-		news("Pruned", "deleted, for Git no longer has it: "+gone, notify.Matter{}, map[string]string{notify.FactObject: gone, notify.FactBecause: Revision + " does not have it", notify.FactNext: "to have it back, revert the commit"}),
+		sampleAlarm("PruneHeld", "12 objects would be deleted, for Git no longer has them: "+gone+" and 11 more; this waits for approval", aboutSample(matter.HeldPrune, notify.Opens), map[string]string{notify.FactNext: "look at what would be deleted, and approve it: truce app approve-prune sample"}),
+		sampleNews("PruneReleased", "no prune waits for a person any more", aboutSample(matter.HeldPrune, notify.Ends), nil),
+		sampleNews("Pruned", "deleted, for Git no longer has it: "+gone, notify.Matter{}, map[string]string{notify.FactObject: gone, notify.FactBecause: Revision + " does not have it", notify.FactNext: "to have it back, revert the commit"}),
 	}
 }
 
-// runs are the messages about runs, the health and releases of apps.
-func runs() []notify.Message {
+// sampleRuns are the messages about runs, the health and releases of apps.
+func sampleRuns() []notify.Message {
 	release := func(m notify.Message) notify.Message {
 		m.About = object.ID{Group: "helm.toolkit.fluxcd.io", Kind: "HelmRelease", Name: "sample"}
 		m.APIVersion = "helm.toolkit.fluxcd.io/v2"
@@ -128,17 +128,17 @@ func runs() []notify.Message {
 		}
 		return out
 	}
-	failure, success := about(matter.Failure, notify.Opens), about(matter.Failure, notify.Ends)
+	failure, success := aboutSample(matter.Failure, notify.Opens), aboutSample(matter.Failure, notify.Ends)
 	all := []notify.Message{
-		news("DependencyNotReady", "dependency shop/database is not ready", notify.Matter{}, nil),
-		alarm("BuildFailed", "kustomize build apps/web: kustomization.yaml:7: deployment.yaml: no such file", failure, nil),
-		news("ReconciliationSucceeded", "Applied revision: "+Revision, success, nil),
-		alarm("HealthDegraded", deployment+" is Degraded: container web of pod web-7d4b9c: CrashLoopBackOff: exit code 1", about(matter.Unhealthy, notify.Opens), map[string]string{notify.FactObject: deployment, notify.FactBecause: "container web of pod web-7d4b9c: CrashLoopBackOff: exit code 1"}),
-		news("HealthRecovered", "healthy again; it was: "+deployment+" is Degraded: container web of pod web-7d4b9c: CrashLoopBackOff: exit code 1", about(matter.Unhealthy, notify.Ends), map[string]string{notify.FactObject: deployment}),
-		release(news("InstallSucceeded", "Helm install succeeded for release shop/sample.v1 with chart sample@1.2.3", success, named("v1", nil))),
-		release(alarm("UpgradeFailed", "Helm upgrade failed for release shop/sample.v2 with chart sample@1.2.3", failure, named("v2", map[string]string{notify.FactBecause: "the Job shop/migrate of a hook failed", notify.FactNext: "commit a fix; it is tried again until the attempts are used up"}))),
-		release(alarm("RollbackSucceeded", "Helm rollback to release shop/sample.v1 succeeded", failure, named("v1", map[string]string{notify.FactNext: "commit a fix; what failed is not tried again by itself"}))),
-		release(news("UpgradeSucceeded", "Helm upgrade succeeded for release shop/sample.v3 with chart sample@1.2.3", success, named("v3", nil))),
+		sampleNews("DependencyNotReady", "dependency shop/database is not ready", notify.Matter{}, nil),
+		sampleAlarm("BuildFailed", "kustomize build apps/web: kustomization.yaml:7: deployment.yaml: no such file", failure, nil),
+		sampleNews("ReconciliationSucceeded", "Applied revision: "+Revision, success, nil),
+		sampleAlarm("HealthDegraded", deployment+" is Degraded: container web of pod web-7d4b9c: CrashLoopBackOff: exit code 1", aboutSample(matter.Unhealthy, notify.Opens), map[string]string{notify.FactObject: deployment, notify.FactBecause: "container web of pod web-7d4b9c: CrashLoopBackOff: exit code 1"}),
+		sampleNews("HealthRecovered", "healthy again; it was: "+deployment+" is Degraded: container web of pod web-7d4b9c: CrashLoopBackOff: exit code 1", aboutSample(matter.Unhealthy, notify.Ends), map[string]string{notify.FactObject: deployment}),
+		release(sampleNews("InstallSucceeded", "Helm install succeeded for release shop/sample.v1 with chart sample@1.2.3", success, named("v1", nil))),
+		release(sampleAlarm("UpgradeFailed", "Helm upgrade failed for release shop/sample.v2 with chart sample@1.2.3", failure, named("v2", map[string]string{notify.FactBecause: "the Job shop/migrate of a hook failed", notify.FactNext: "commit a fix; it is tried again until the attempts are used up"}))),
+		release(sampleAlarm("RollbackSucceeded", "Helm rollback to release shop/sample.v1 succeeded", failure, named("v1", map[string]string{notify.FactNext: "commit a fix; what failed is not tried again by itself"}))),
+		release(sampleNews("UpgradeSucceeded", "Helm upgrade succeeded for release shop/sample.v3 with chart sample@1.2.3", success, named("v3", nil))),
 	}
 	for i := range all {
 		all[i].Revision = Revision

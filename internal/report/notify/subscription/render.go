@@ -26,11 +26,11 @@ func newRenderer(c *Config, app map[string]any, o Outcome, now time.Time) *rende
 	return &renderer{set: gotemplate.NewSet(), config: c, app: app, outcome: o, now: now, kind: c.services[o.Service].kind}
 }
 
-// asIs leaves a value of the Application as it is.
-func asIs(s string) string { return s }
+// verbatim leaves a value of the Application as it is.
+func verbatim(s string) string { return s }
 
-// inJSON escapes a value that a template puts between quotation marks.
-func inJSON(s string) string {
+// escapeJSON escapes a value that a template puts between quotation marks.
+func escapeJSON(s string) string {
 	text, _ := json.Marshal(s) // a string
 	return string(text[1 : len(text)-1])
 }
@@ -40,8 +40,8 @@ var slackMarks = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 // inSlack escapes a value in Slack's mrkdwn: without its brackets <!channel> is no mention.
 func inSlack(s string) string { return slackMarks.Replace(s) }
 
-// slackJSON is inJSON of a text of Slack.
-func slackJSON(s string) string { return inJSON(inSlack(s)) }
+// slackJSON is escapeJSON of a text of Slack.
+func slackJSON(s string) string { return escapeJSON(inSlack(s)) }
 
 // text fills a template. escape is what becomes of the values of the Application in it, which are by others.
 func (r *renderer) text(text string, escape func(string) string) (string, error) {
@@ -89,7 +89,7 @@ func escaped(v any, escape func(string) string) any {
 
 // form fills those texts of a template that are for the service.
 func (r *renderer) form(t template) (route.Form, error) {
-	message := asIs
+	message := verbatim
 	if r.kind == kindSlack {
 		message = inSlack
 	}
@@ -102,7 +102,7 @@ func (r *renderer) form(t template) (route.Form, error) {
 	case kindSlack:
 		err = r.slack(&f, t)
 	case kindEmail:
-		err = r.fill(map[*string]string{&f.Subject: t.Email.Subject}, asIs)
+		err = r.fill(map[*string]string{&f.Subject: t.Email.Subject}, verbatim)
 		if err == nil {
 			err = r.fill(map[*string]string{&f.Body: t.Email.Body}, html.EscapeString)
 		}
@@ -112,7 +112,7 @@ func (r *renderer) form(t template) (route.Form, error) {
 		err = r.teams(&f, t.TeamsWorkflows)
 	case kindWebhook:
 		w := t.Webhook[r.outcome.Service]
-		err = r.fill(map[*string]string{&f.Method: w.Method, &f.Path: w.Path, &f.Body: w.Body}, inJSON)
+		err = r.fill(map[*string]string{&f.Method: w.Method, &f.Path: w.Path, &f.Body: w.Body}, escapeJSON)
 	}
 	return f, err
 }
@@ -150,13 +150,13 @@ func (r *renderer) slack(f *route.Form, t template) error {
 
 func (r *renderer) teams(f *route.Form, t teamsTemplate) error {
 	var text, facts string
-	if err := r.fill(map[*string]string{&f.Title: t.Title, &text: t.Text}, asIs); err != nil {
+	if err := r.fill(map[*string]string{&f.Title: t.Title, &text: t.Text}, verbatim); err != nil {
 		return err
 	}
 	if strings.TrimSpace(text) != "" {
 		f.Text = strings.TrimSpace(text)
 	}
-	if err := r.fill(map[*string]string{&facts: t.Facts}, inJSON); err != nil || strings.TrimSpace(facts) == "" {
+	if err := r.fill(map[*string]string{&facts: t.Facts}, escapeJSON); err != nil || strings.TrimSpace(facts) == "" {
 		return err
 	}
 	if json.Unmarshal([]byte(facts), &f.Facts) != nil {
