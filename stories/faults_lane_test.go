@@ -11,7 +11,7 @@ import (
 )
 
 // stagesPerTruce is how many trials one truce serves, each in a namespace of its own.
-const stagesPerTruce = 8
+const stagesPerTruce = 16
 
 var (
 	autoscalers = schema.GroupVersionResource{Group: "autoscaling", Version: "v2", Resource: "horizontalpodautoscalers"}
