@@ -20,6 +20,8 @@ type scene struct {
 	starts bool
 	// elected says that there are two truces, of which one leads. One that ends is started again.
 	elected bool
+	// alone says that its trials have an API server of their own, which they restart.
+	alone bool
 	// setup is what happens before, with truce at rest.
 	setup func(*stage)
 	// trigger is what makes truce act.

@@ -8,6 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // stagesPerTruce is how many trials one truce serves, each in a namespace of its own.
@@ -21,9 +24,11 @@ var (
 // start is a fifth of what a trial costs. What a trial leaves behind stays, until the API server ends: to remove it costs more than to make it.
 type lane struct {
 	*laboratory
-	t    *testing.T
-	host *host    // of the truce that several trials share; nil for none
-	free []string // its namespaces that no trial has used
+	t       *testing.T
+	cluster *kubetest.Cluster
+	client  dynamic.Interface
+	host    *host    // of the truce that several trials share; nil for none
+	free    []string // its namespaces that no trial has used
 }
 
 // stage makes a stage for a trial of a scene.
@@ -141,24 +146,46 @@ func (s *stage) forsake() {
 	}
 }
 
-// run makes trials on several lanes at once.
-func (l *laboratory) run(t *testing.T, trials []trial) {
-	queue := make(chan trial, len(trials))
-	for _, x := range trials {
-		queue <- x
+// lanes calls do for each lane of those that share the API server, or for the one with a server of its own, and waits for none.
+func (l *laboratory) lanes(t *testing.T, alone bool, do func(*testing.T, *lane)) {
+	n, c := *faultsLanes, l.cluster
+	if alone {
+		n, c = 1, l.another
 	}
-	close(queue)
-	for range *faultsLanes {
+	client, err := dynamic.NewForConfig(c.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range n {
 		t.Run("lane", func(t *testing.T) {
 			t.Parallel()
-			lane := &lane{laboratory: l, t: t}
+			lane := &lane{laboratory: l, t: t, cluster: c, client: client}
+			do(t, lane)
+			lane.end()
+		})
+	}
+}
+
+// run makes trials on several lanes at once.
+func (l *laboratory) run(t *testing.T, trials []trial) {
+	for _, alone := range []bool{false, true} {
+		queue := make(chan trial, len(trials))
+		for _, x := range trials {
+			if l.scenes[x.Scene].alone == alone {
+				queue <- x
+			}
+		}
+		close(queue)
+		if len(queue) == 0 {
+			continue
+		}
+		l.lanes(t, alone, func(t *testing.T, lane *lane) {
 			for x := range queue {
 				if l.late() {
-					break
+					return
 				}
 				t.Run(x.name(), func(t *testing.T) { lane.try(t, x) })
 			}
-			lane.end()
 		})
 	}
 }

@@ -103,6 +103,17 @@ func (l *ledger) times(x trial) int {
 	return n
 }
 
+// pairs is how many trials with two faults were made.
+func (l *ledger) pairs() int {
+	n := 0
+	for k, r := range l.rows {
+		if k.pairs {
+			n += r.trials
+		}
+	}
+	return n
+}
+
 // add writes down a trial.
 func (l *ledger) add(t *testing.T, x trial) {
 	l.mu.Lock()

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
-	"k8s.io/client-go/dynamic"
 )
 
 var (
@@ -76,14 +75,14 @@ const shortFaults = 1
 // TestFaultsChangeNothingInTheEnd makes a trial of each class of faults.
 func TestFaultsChangeNothingInTheEnd(t *testing.T) {
 	t.Parallel()
-	l := newLaboratory(t)
+	l := newLaboratory(t, scenesWithFaults)
 	l.run(t, l.perClass(shortFaults))
 }
 
 // TestLongFaults is `make faults`: it makes trials, those that were made least often first, and writes the page.
 func TestLongFaults(t *testing.T) {
 	t.Parallel()
-	l := newLaboratory(t)
+	l := newLaboratory(t, append(slices.Clone(scenesWithFaults), restore))
 	l.ledger = readLedger(t, *faultsLedger, *faultsCommit, strconv.FormatUint(*faultsSeed, 10), time.Now().UTC().Format(time.DateOnly))
 	l.ledger.to = *faultsPage
 	trials := l.singles()
@@ -94,13 +93,30 @@ func TestLongFaults(t *testing.T) {
 		trials = []trial{trialOf(t, *faultsOnly)}
 	}
 	slices.SortStableFunc(trials, func(a, b trial) int { return l.ledger.times(a) - l.ledger.times(b) })
+	trials = pairsFirst(trials, promisedPairs-l.ledger.pairs())
 	t.Run("trials", func(t *testing.T) { l.run(t, trials[:min(len(trials), *faultsMany)]) })
+}
+
+// promisedPairs is how many trials with two faults there are to be before more of them come as often as others.
+const promisedPairs = 500
+
+// pairsFirst moves the first n trials with two faults to the front.
+func pairsFirst(trials []trial, n int) []trial {
+	var first, others []trial
+	for _, x := range trials {
+		if len(x.Hits) > 1 && len(first) < n {
+			first = append(first, x)
+		} else {
+			others = append(others, x)
+		}
+	}
+	return append(first, others...)
 }
 
 // laboratory makes trials.
 type laboratory struct {
 	cluster *kubetest.Cluster
-	client  dynamic.Interface
+	another *kubetest.Cluster // of the scenes that restart it; nil where there is none
 	binary  string
 	began   time.Time
 	rand    *rand.Rand
@@ -115,7 +131,7 @@ type laboratory struct {
 var crdsOfScenes = []string{"crds/applications.yaml", "crds/gitrepositories.yaml", "crds/kustomizations.yaml"}
 
 // newLaboratory plays each scene once without a fault.
-func newLaboratory(t *testing.T) *laboratory {
+func newLaboratory(t *testing.T, all []scene) *laboratory {
 	t.Helper()
 	c := kubetest.Start(t)
 	installSomeCRDs(t, c, crdsOfScenes)
@@ -123,13 +139,7 @@ func newLaboratory(t *testing.T) *laboratory {
 		cluster: c, binary: buildTruce(t), began: time.Now(), rand: rand.New(rand.NewPCG(*faultsSeed, 0)),
 		scenes: map[string]scene{}, whole: map[string]outcome{},
 	}
-	var err error
-	if l.client, err = dynamic.NewForConfig(c.Config()); err != nil {
-		t.Fatal(err)
-	}
 	defer l.logRequests(t)
-	all := slices.Concat(scenes, passages, changes, []scene{start, restart, move})
-	queue := make(chan scene, len(all))
 	only, _, named := strings.Cut(*faultsOnly, ": ")
 	for _, x := range all {
 		if named && !strings.HasSuffix(x.name, only) {
@@ -142,28 +152,40 @@ func newLaboratory(t *testing.T) *laboratory {
 			x.files = strings.Replace(x.files, "  replicas: 3\n", "  replicas: 3\n  paused: true\n", 1)
 		}
 		l.scenes[x.name] = x
-		queue <- x
-	}
-	close(queue)
-	t.Run("no fault", func(t *testing.T) {
-		for range *faultsLanes {
-			t.Run("lane", func(t *testing.T) {
-				t.Parallel()
-				lane := &lane{laboratory: l, t: t}
-				for x := range queue {
-					t.Run(x.name, func(t *testing.T) {
-						s := lane.stage(t, x, false)
-						l.keep(x, s.ns, x.play(s))
-					})
-				}
-				lane.end()
-			})
+		if x.alone && l.another == nil {
+			l.another = kubetest.Another(t)
+			installSomeCRDs(t, l.another, crdsOfScenes)
 		}
-	})
+	}
+	t.Run("no fault", l.playEach)
 	if t.Failed() {
 		t.FailNow()
 	}
 	return l
+}
+
+// playEach plays each scene without a fault.
+func (l *laboratory) playEach(t *testing.T) {
+	for _, alone := range []bool{false, true} {
+		queue := make(chan scene, len(l.scenes))
+		for _, x := range l.scenes {
+			if x.alone == alone {
+				queue <- x
+			}
+		}
+		close(queue)
+		if len(queue) == 0 {
+			continue
+		}
+		l.lanes(t, alone, func(t *testing.T, lane *lane) {
+			for x := range queue {
+				t.Run(x.name, func(t *testing.T) {
+					s := lane.stage(t, x, false)
+					l.keep(x, s.ns, x.play(s))
+				})
+			}
+		})
+	}
 }
 
 func (l *laboratory) logRequests(t *testing.T) {
@@ -184,6 +206,9 @@ func (l *laboratory) keep(x scene, namespace string, o outcome) {
 	defer l.mu.Unlock()
 	l.whole[x.name] = o
 }
+
+// scenesWithFaults are the scenes of all trials but those with an API server of their own.
+var scenesWithFaults = slices.Concat(scenes, passages, changes, []scene{start, restart, move})
 
 // start is the start of a truce that finds an app of which nothing is there.
 var start = scene{

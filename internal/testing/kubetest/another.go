@@ -1,7 +1,9 @@
 package kubetest
 
 import (
+	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -29,6 +31,29 @@ func (c *Cluster) WhileStopped(t *testing.T, do func()) {
 		t.Fatal(err)
 	}
 }
+
+// CopyData returns a copy of the data of the server of Another, which is stopped meanwhile.
+func (c *Cluster) CopyData(t *testing.T) string {
+	t.Helper()
+	to := filepath.Join(t.TempDir(), "etcd")
+	if err := c.restartSandbox(func() error { return os.CopyFS(to, os.DirFS(c.dataDir())) }); err != nil {
+		t.Fatal(err)
+	}
+	return to
+}
+
+// RestoreData gives the server of Another the data of a copy, as an administrator does who restores etcd from a backup. No Recorder may record.
+func (c *Cluster) RestoreData(t *testing.T, from string) {
+	t.Helper()
+	err := c.restartSandbox(func() error {
+		return errors.Join(os.RemoveAll(c.dataDir()), os.CopyFS(c.dataDir(), os.DirFS(from)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (c *Cluster) dataDir() string { return filepath.Join(c.sandbox.place.dir, "data", "etcd") }
 
 // KubeconfigText returns the kubeconfig of a cluster administrator, with all credentials in it.
 func (c *Cluster) KubeconfigText(t *testing.T) string {

@@ -13,7 +13,7 @@ import (
 // that has ended, or to do's.
 func (c *Cluster) Rewind(t *testing.T, do func()) {
 	t.Helper()
-	data := filepath.Join(c.sandbox.place.dir, "data", "etcd")
+	data := c.dataDir()
 	backup := filepath.Join(c.sandbox.place.dir, "backup")
 	c.restart(t, func() error { return os.CopyFS(backup, os.DirFS(data)) })
 	do()

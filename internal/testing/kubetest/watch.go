@@ -36,6 +36,8 @@ type Recorder struct {
 	t       *testing.T
 	subject string
 	now     func() (*unstructured.UnstructuredList, error) // the server's
+	end     context.CancelFunc
+	ended   chan struct{}
 
 	mu      sync.Mutex
 	values  []Value
@@ -46,7 +48,8 @@ type Recorder struct {
 // empty for a kind without.
 func (c *Cluster) Watch(t *testing.T, kind schema.GroupVersionResource, namespace, name string) *Recorder {
 	t.Helper()
-	r := &Recorder{t: t, subject: fmt.Sprintf("%s %s/%s", kind.Resource, namespace, name), changed: make(chan struct{})}
+	ctx, end := context.WithCancel(t.Context())
+	r := &Recorder{t: t, subject: fmt.Sprintf("%s %s/%s", kind.Resource, namespace, name), changed: make(chan struct{}), end: end, ended: make(chan struct{})}
 	client := c.dynamic.Resource(kind).Namespace(namespace)
 	only := fields.OneTermEqualSelector("metadata.name", name).String()
 	r.now = func() (*unstructured.UnstructuredList, error) {
@@ -61,17 +64,22 @@ func (c *Cluster) Watch(t *testing.T, kind schema.GroupVersionResource, namespac
 	}
 	hour := int64(3600) // without it the server ends a watch after 30 to 60 minutes
 	o := metav1.ListOptions{FieldSelector: only, ResourceVersion: now.GetResourceVersion(), TimeoutSeconds: &hour}
-	events, err := client.Watch(t.Context(), o)
+	events, err := client.Watch(ctx, o)
 	if err != nil {
 		t.Fatalf("watch %s: %v", r.subject, err)
 	}
-	ended := make(chan struct{})
 	go func() {
-		defer close(ended)
-		r.follow(t.Context(), client, events, o)
+		defer close(r.ended)
+		r.follow(ctx, client, events, o)
 	}()
-	t.Cleanup(func() { <-ended }) // the test's context is over by now
+	t.Cleanup(r.End)
 	return r
+}
+
+// End ends the recording before the test does.
+func (r *Recorder) End() {
+	r.end()
+	<-r.ended
 }
 
 // follow records until the test ends. A server ends a watch when a CRD of the kind changes: it is begun again, and that no value was missed
