@@ -190,7 +190,7 @@ func (b blow) pause(r *http.Request) {
 		name := b.stage.toll.maker(r)
 		pair.signal(name, syscall.SIGSTOP)
 		kubetest.Span(b.stage.t.Context(), pauseOf)
-		pair.signal(name, syscall.SIGCONT)
+		pair.endPause(name)
 		return
 	}
 	p := b.stage.truce.Load()

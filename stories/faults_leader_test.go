@@ -25,6 +25,7 @@ type pair struct {
 
 	mu        sync.Mutex
 	processes map[string]*process
+	stopped   string // the one that the scene has stopped, which the end of a pause must not continue
 	dismissed bool
 	kept      sync.WaitGroup
 }
@@ -142,6 +143,33 @@ func (p *pair) busy() bool {
 	return slices.ContainsFunc(p.all(), (*process).busy)
 }
 
+// stop stops a truce until proceed.
+func (p *pair) stop(name string) {
+	p.mu.Lock()
+	p.stopped = name
+	p.mu.Unlock()
+	p.signal(name, syscall.SIGSTOP)
+}
+
+func (p *pair) kill(name string) { p.signal(name, syscall.SIGKILL) }
+
+func (p *pair) proceed(name string) {
+	p.mu.Lock()
+	p.stopped = ""
+	p.mu.Unlock()
+	p.signal(name, syscall.SIGCONT)
+}
+
+// endPause continues a truce that a fault has paused, unless the scene has stopped it meanwhile.
+func (p *pair) endPause(name string) {
+	p.mu.Lock()
+	stopped := p.stopped == name
+	p.mu.Unlock()
+	if !stopped {
+		p.signal(name, syscall.SIGCONT)
+	}
+}
+
 // signal sends a signal to the truce of that name. One that has ended gets none: another fault has come first.
 func (p *pair) signal(name string, s syscall.Signal) {
 	p.mu.Lock()
@@ -160,19 +188,18 @@ func (p *pair) signal(name string, s syscall.Signal) {
 var changes = []scene{
 	{
 		name: "leader change, the leader is killed", files: shop, live: true, elected: true, objects: whole, floor: 3,
-		trigger: func(s *stage) { _ = s.succeeded(syscall.SIGKILL) }, // who led does not matter any more
+		trigger: func(s *stage) { _ = s.succeeded(s.pair.kill) }, // who led does not matter any more
 	},
 	{
 		name: "leader change, the leader is stopped for a while", files: shop, live: true, elected: true, objects: whole, floor: 3,
 		trigger: func(s *stage) {
-			stopped := s.succeeded(syscall.SIGSTOP)
-			s.pair.signal(stopped, syscall.SIGCONT)
+			s.pair.proceed(s.succeeded(s.pair.stop))
 		},
 	},
 }
 
-// succeeded is a commit in the midst of whose run the leader gets a signal. It returns that leader's name when the other one leads.
-func (s *stage) succeeded(by syscall.Signal) (leader string) {
+// succeeded is a commit in the midst of whose run the leader is lost. It returns that leader's name when the other one leads.
+func (s *stage) succeeded(lose func(name string)) (leader string) {
 	s.t.Helper()
 	const begun = 4 // requests: it has not done all
 	before := s.pair.transitions()
@@ -181,7 +208,7 @@ func (s *stage) succeeded(by syscall.Signal) (leader string) {
 	s.look()
 	s.until("the leader to begin", func() bool { return s.toll.traffic().seen >= begun })
 	leader = s.toll.elected() // on a busy machine a candidate may lose the Lease before
-	s.pair.signal(leader, by)
+	lose(leader)
 	s.pair.leads(before + 1)
 	return leader
 }

@@ -31,6 +31,7 @@ type appEntry struct {
 	failed          int              // runs in a row
 	blocked         bool             // it cannot be run: its custom resource may not be written
 	version         uint64           // resourceVersion of kept
+	confirmed       int              // the era in which a read of the app itself has shown it (confirmApp)
 	wrote           digest           // of the status that was written last
 	due             time.Time        // of the next full check: an older timer is not answered; zero for at once
 	begun           time.Time        // of the run that is under way; zero for none
@@ -107,6 +108,9 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	if e.app, err = c.route(ctx, e.app); err != nil {
 		c.Log.Warn("kubeconfig", "app", key.String(), "error", err.Error())
 		return retryObject
+	}
+	if wait := c.confirmApp(ctx, e); wait > 0 {
+		return wait
 	}
 	if e.app.Deleting {
 		return c.deleteApp(ctx, e)

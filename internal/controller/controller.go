@@ -62,6 +62,7 @@ type Controller struct {
 	remarked    map[app.Key]string  // which of it an event has reported
 	whole       map[object.GVK]bool // kinds whose status is no subresource
 	subresource map[object.GVK]bool // kinds whose last status was written as a subresource
+	eras        int                 // how often the server's data went back
 }
 
 // NewController returns a Controller and its engine, which takes from d all that the controller does not provide itself.

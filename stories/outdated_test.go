@@ -1,0 +1,35 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
+)
+
+// TestAnAppThatOnlyAnOutdatedListShowsIsNotMadeAgain deletes an app, and then has all lists show it for a while, as those of a server do that has
+// fallen behind. What truce made for it would stay when the lists are right again.
+func TestAnAppThatOnlyAnOutdatedListShowsIsNotMadeAgain(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Start(t)
+	installCRDs(t, c)
+	s := newStage(t, c, buildTruce(t), shop)
+	s.app("")
+	s.begin()
+	s.ready("web")
+	s.quiet()
+	past := s.version()
+	s.delete(kustomizations, s.ns, "web")
+	s.until("the end of the app", func() bool { return !s.isThere(kustomizations, "web") })
+	s.quiet()
+	s.toll.watches.set(func(x *watches) { x.past = past })
+	s.toll.watches.expire()
+	s.until("truce to start over", func() bool { return strings.Contains(s.truce.Load().said(), "went back to an older state") })
+	s.quiet()
+	s.toll.watches.mend()
+	s.toll.watches.expire()
+	s.quiet()
+	if left := s.ours(); len(left) > 0 {
+		t.Errorf("%d objects of an app that is gone, the first is %s %s", len(left), left[0]["kind"], left[0].Name())
+	}
+}
