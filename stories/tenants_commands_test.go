@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // publishes writes down how the story's truce runs, as its process does.
@@ -44,6 +45,12 @@ func TestCommandsRefuseWhatTheControllerRefusesATenant(t *testing.T) {
 	}
 	b.refusedBy(run, 2, "app diff application/elsewhere", "can't deploy to namespace "+a.ns)
 	b.refusedBy(run, 1, "app diff role", account)
+	b.source("near", "interval: 1h\nurl: http://127.0.0.1:1/near.git")
+	b.kustomization("near", "near", "path: .\nprune: true\ninterval: 1h")
+	near := "127.0.0.1:1 is at a loopback, link-local or metadata address: list it with --allow-source-hosts"
+	b.refusedBy(run, 4, "app diff near", near)
+	w.publishes(instance.Settings{Tenancy: shared, Sources: egress.Policy{Allowed: []string{"127.0.0.0/8"}}})
+	b.refusedBy(run, 4, "app diff near", "git fetch: Failed to connect")
 	mark := desired.PartOfValue(app.Key{Kind: "Kustomization", Namespace: b.ns, Name: "app"})
 	b.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm, namespace: "+b.ns+", labels: {"+object.PartOf+": "+mark+"}}}")
 	b.saysOf(run, 2, "why configmap/cm", refused, a.ns+"/repo, path app")

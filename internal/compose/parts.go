@@ -263,6 +263,12 @@ func (p *parts) fetcher() source.Fetcher {
 	return fetchers{source.Git: p.git, source.OCI: p.oci, source.ObjectStorage: p.buckets, source.Archive: p.archives, source.HelmRepository: p.charts}
 }
 
+// SetServers implements view.ServerPolicy.
+func (p *parts) SetServers(s egress.Policy) {
+	p.git.SetServers(s)
+	p.oci.Servers, p.buckets.Servers, p.archives.Servers, p.charts.Servers = s, s, s, s
+}
+
 // retain removes what was fetched for sources that are gone: nothing of keep, and nothing that was used since.
 func (p *parts) retain(keep []source.Artifact, idle time.Duration) error {
 	p.oci.Retain(idle)

@@ -34,7 +34,8 @@ func (b backend) RunController(ctx context.Context, o manager.Options) error {
 
 // NewManager implements up.Builder.
 func (b backend) NewManager(o manager.Options, clones string, by controller.Observer) (*manager.Manager, error) {
-	p, err := assemble(o.Target, b.version, cloning{clones, local.AnyServer}, supervision{metrics: metrics.NewMetrics(b.version)})
+	o.Sources = local.AnyServer
+	p, err := assemble(o.Target, b.version, cloning{clones, o.Sources}, supervision{metrics: metrics.NewMetrics(b.version)})
 	if err != nil {
 		return nil, err
 	}

@@ -31,7 +31,7 @@ func (b backend) Connect(_ context.Context, t cluster.Target) (*cli.Cluster, err
 	if s.parts, err = s.assemble(t, b.version); err != nil {
 		return nil, err
 	}
-	from := view.Sources{Git: s.parts.git, Packs: s.parts.packs, Fetcher: s.parts.fetcher(), Work: s.parts.work, Renderer: s.parts.rendered, Engine: s.parts.engine, Others: remotes{s.parts, s.parts.engine, local.AnyServer}}
+	from := view.Sources{Git: s.parts.git, Packs: s.parts.packs, Fetcher: s.parts.fetcher(), Servers: s.parts, Work: s.parts.work, Renderer: s.parts.rendered, Engine: s.parts.engine, Others: remotes{s.parts, s.parts.engine, local.AnyServer}}
 	return cli.ClusterOf(view.New(s.parts.cluster, from, s)), nil
 }
 

@@ -26,6 +26,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/remote"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
+	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/source/pack"
 	"github.com/truce-gitops/truce/internal/source/upstream"
@@ -38,6 +39,7 @@ type Cluster struct {
 	git      *git.Store
 	packs    *pack.Store
 	fetcher  source.Fetcher
+	servers  ServerPolicy
 	work     string // the directory of the store's clones
 	rendered render.Renderer
 	remotes  *remote.Apps
@@ -53,15 +55,22 @@ type Sources struct {
 	Git      *git.Store
 	Packs    *pack.Store     // of charts
 	Fetcher  source.Fetcher  // of all kinds of sources
+	Servers  ServerPolicy    // of Fetcher
 	Work     string          // the directory of its clones
 	Renderer render.Renderer // builds with the cache of Engine
 	Engine   reconcile.Dependencies
 	Others   controller.Remotes // opens the clusters of apps with spec.kubeConfig
 }
 
+// ServerPolicy is which servers a Fetcher may ask.
+type ServerPolicy interface {
+	// SetServers sets them, as long as nothing is being fetched.
+	SetServers(egress.Policy)
+}
+
 // New returns a Cluster, whose Close closes closer.
 func New(c *cluster.Client, s Sources, closer io.Closer) *Cluster {
-	out := &Cluster{cluster: c, git: s.Git, packs: s.Packs, fetcher: s.Fetcher, work: s.Work, rendered: s.Renderer, engine: s.Engine, clusters: s.Others, refused: &refusals{}, closer: closer}
+	out := &Cluster{cluster: c, git: s.Git, packs: s.Packs, fetcher: s.Fetcher, servers: s.Servers, work: s.Work, rendered: s.Renderer, engine: s.Engine, clusters: s.Others, refused: &refusals{}, closer: closer}
 	out.fetchFrom(upstream.Hosts{})
 	return out
 }

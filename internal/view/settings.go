@@ -49,6 +49,9 @@ func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings,
 	}
 	out.take(found[0])
 	c.fetchFrom(found[0].Remotes())
+	if servers, known := found[0].Sources(); known {
+		c.servers.SetServers(servers)
+	}
 	claims, err := instance.ConfigMaps(c.cluster, found[0].Home()).Get(ctx, claimsConfig, metav1.GetOptions{})
 	switch {
 	case err == nil:

@@ -24,6 +24,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
@@ -50,9 +51,11 @@ const (
 	keyAdditions  = "additions"
 	keyVersion    = "version"
 	keyCatalogue  = "claims.yaml"
-	keyNamespaces = "namespaces"   // those that it works for, with commas between; empty for all
-	keyRemotes    = "remote-hosts" // with commas between; empty for all that are public
-	keyShared     = "multi-tenant" // what the flag of that name sets is in the next four
+	keyNamespaces = "namespaces"         // those that it works for, with commas between; empty for all
+	keyRemotes    = "remote-hosts"       // with commas between; empty for all that are public
+	keyReach      = "source-addresses"   // the kind of addresses that sources may have (sourceReaches)
+	keyAllowed    = "allow-source-hosts" // with commas between
+	keyShared     = "multi-tenant"       // what the flag of that name sets is in the next four
 	keySameOnly   = "no-cross-namespace-refs"
 	keyAccount    = "default-service-account"
 	keyTokens     = "default-kubeconfig-service-account"
@@ -77,6 +80,7 @@ type Settings struct {
 	Process    app.Policy
 	Catalogue  *claim.Catalogue // nil for the built-in one
 	Remotes    upstream.Hosts
+	Sources    egress.Policy // the servers that sources may be at
 	Tenancy    tenancy.Rules // as the flags set them
 	// Page is the address of the status page, for commands on the same machine; Pod is namespace/name:port, for a page within a pod.
 	Page, Pod string
@@ -93,6 +97,7 @@ func Publish(ctx context.Context, c *cluster.Client, s Settings) error {
 		keyNamespaces: strings.Join(s.Namespaces, ","), keyVersion: s.Version, keyCatalogue: catalogue, keyRemotes: remotesText(s.Remotes),
 		keyClaims: string(s.Process.Claims), keyMode: string(s.Process.Mode), keyPause: string(s.Process.Pause), keyAdditions: string(s.Process.Additions),
 	}
+	maps.Copy(data, sourcesData(s.Sources))
 	maps.Copy(data, tenancyData(s.Tenancy))
 	if s.Page != "" {
 		data[keyPage] = s.Page

@@ -4,9 +4,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 func TestTheRulesForTenantsAreReadAgainAsTheyWere(t *testing.T) {
@@ -24,5 +26,21 @@ func TestTheRulesForTenantsAreReadAgainAsTheyWere(t *testing.T) {
 	}
 	if _, known := New(nil, object.Object{"data": map[string]any{keyMode: ""}}).Tenancy(); known {
 		t.Error("a controller that publishes no rules has some")
+	}
+}
+
+func TestTheServersOfSourcesAreReadAgainAsTheyWere(t *testing.T) {
+	for name, want := range map[string]egress.Policy{
+		"the default":          {},
+		"no private sources":   {Reach: egress.ReachPublic, Allowed: []string{"git.example:8443", "10.1.0.0/16"}},
+		"what truce up allows": {Reach: egress.ReachAny},
+	} {
+		got, known := New(nil, object.Object{"data": sourcesData(want)}).Sources()
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || !known {
+			t.Errorf("%s: known: %v (-want +got):\n%s", name, known, diff)
+		}
+	}
+	if _, known := New(nil, object.Object{"data": map[string]any{keyMode: ""}}).Sources(); known {
+		t.Error("a controller that publishes no servers has some")
 	}
 }

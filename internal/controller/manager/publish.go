@@ -37,7 +37,7 @@ func (m *Manager) publish(ctx context.Context) {
 // published is what this instance publishes. Commands find the status page on this machine, or within the pod.
 func (m *Manager) published() instance.Settings {
 	o := m.options
-	out := instance.Settings{Version: m.Version, Namespaces: o.Namespaces, Process: o.Process, Catalogue: o.Catalogue, Remotes: o.Remotes, Tenancy: o.Tenancy}
+	out := instance.Settings{Version: m.Version, Namespaces: o.Namespaces, Process: o.Process, Catalogue: o.Catalogue, Remotes: o.Remotes, Sources: o.Sources, Tenancy: o.Tenancy}
 	if m.local == nil {
 		return out
 	}

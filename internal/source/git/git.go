@@ -115,6 +115,13 @@ func newStore(o Options, r runner) (*Store, error) {
 	}, nil
 }
 
+// SetServers sets the servers that may be connected to, for repositories that were not fetched before. It may not be called during a fetch.
+func (s *Store) SetServers(p egress.Policy) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.options.Servers = p
+}
+
 // Close ends the processes that read objects. Trees cannot be read any more.
 func (s *Store) Close() error {
 	s.mu.Lock()
