@@ -22,7 +22,7 @@ var (
 	faultsPage   = flag.String("faults.page", "", "the page to write from the ledger; empty for none")
 	faultsCommit = flag.String("faults.commit", "", "the commit that the trials are made at, for the ledger")
 	faultsSeed   = flag.Uint64("faults.seed", 1, "decides the order of the trials, and which pairs there are")
-	faultsLanes  = flag.Int("faults.lanes", 6, "how many trials are made at once")
+	faultsLanes  = flag.Int("faults.lanes", 10, "how many trials are made at once, as long as -test.parallel is twice that")
 	faultsFor    = flag.Duration("faults.for", 0, "no trial begins after so long; 0 for no limit")
 	faultsOnly   = flag.String("faults.only", "", "a substring of the trials to make, however often they were made")
 )
