@@ -40,11 +40,8 @@ func writeCRDs() error {
 	if err != nil {
 		return err
 	}
-	for flux, ours := range map[string]string{fluxURL: ourURL, fluxDoc: ourDoc} {
-		if n := strings.Count(repository, flux); n != 1 {
-			return fmt.Errorf("gitrepositories: %q is there %d times: Flux has changed its schema", flux, n)
-		}
-		repository = strings.Replace(repository, flux, ours, 1)
+	if repository, err = editText(repository, []string{fluxURL, ourURL, fluxDoc, ourDoc}); err != nil {
+		return fmt.Errorf("gitrepositories: %w", err)
 	}
 	for plural, module := range map[string]string{
 		"ocirepositories": "github.com/fluxcd/source-controller/api/v1", "buckets": "github.com/fluxcd/source-controller/api/v1",
@@ -54,6 +51,9 @@ func writeCRDs() error {
 		text, err := generate(module, plural)
 		if err != nil {
 			return err
+		}
+		if text, err = editText(text, newer[plural]); err != nil {
+			return fmt.Errorf("%s: %w", plural, err)
 		}
 		if err := os.WriteFile(filepath.Join("crds", plural+".yaml"), []byte(text), 0o644); err != nil {
 			return err

@@ -18,7 +18,9 @@ func (c *Controller) fetch(ctx context.Context, f dialect.Sources, cr object.Obj
 	state := dialect.SourceState{Generation: s.Generation, Request: s.Request, At: time.Now()}
 	if s.Chart != nil {
 		state.Artifact, state.Err = c.chartArtifact(ctx, s)
-	} else if state.Artifact, state.Made, state.Err = c.generated(s); !state.Made {
+	} else if made, ours, err := c.generated(s); ours {
+		state.Artifact, state.Inputs, state.Made, state.Err = made.Artifact, made.Inputs, true, err
+	} else {
 		state.Artifact, state.Err = c.fetchFiles(ctx, f, cr, s)
 	}
 	var p *panics.Error

@@ -164,7 +164,7 @@ func (c *Controller) keepGenerated(key app.SourceKey, next recipe.Result) {
 		}
 		was, before := had.Named(k.Name)
 		is, after := next.Named(k.Name)
-		if before != after || was.Artifact.Digest != is.Artifact.Digest || was.Artifact.Revision != is.Artifact.Revision || !maps.Equal(was.Artifact.Metadata, is.Artifact.Metadata) {
+		if before != after || was.Artifact.Digest != is.Artifact.Digest || was.Artifact.Revision != is.Artifact.Revision || was.Inputs != is.Inputs || !maps.Equal(was.Artifact.Metadata, is.Artifact.Metadata) {
 			news = append(news, k)
 		}
 	}
@@ -195,7 +195,7 @@ func (c *Controller) awaitGenerated(s dialect.Source) bool {
 }
 
 // generated is the artifact of an ExternalArtifact that truce makes; false for one that another controller makes.
-func (c *Controller) generated(s dialect.Source) (made source.Artifact, ours bool, err error) {
+func (c *Controller) generated(s dialect.Source) (made recipe.Made, ours bool, err error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	if !c.takesGenerated(s) {
@@ -205,7 +205,7 @@ func (c *Controller) generated(s dialect.Source) (made source.Artifact, ours boo
 	m, ok := e.state.Generated.Named(s.Key.Name)
 	switch {
 	case ok:
-		return m.Artifact, true, nil
+		return m, true, nil
 	case e.state.Err != nil:
 		return made, true, fmt.Errorf("%s: %w", s.Maker, e.state.Err)
 	}

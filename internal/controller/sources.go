@@ -322,7 +322,7 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 // withArtifact is an outcome with the artifact that was there, if it is a failure that has found none.
 func withArtifact(next, had dialect.SourceState) dialect.SourceState {
 	if next.Err != nil && (next.Artifact.Files == nil || had.Artifact.Files != nil) {
-		next.Artifact, next.Made, next.Generated = had.Artifact, had.Made, had.Generated
+		next.Artifact, next.Inputs, next.Made, next.Generated = had.Artifact, had.Inputs, had.Made, had.Generated
 	}
 	return next
 }

@@ -93,6 +93,8 @@ type SourceState struct {
 	Artifact source.Artifact
 	// Made says that truce itself has made the artifact, by the Recipe of its Maker.
 	Made bool
+	// Inputs are reported with it, as JSON; empty for none.
+	Inputs string
 	// Generated is what a Recipe has made last; it stays when a later build fails.
 	Generated recipe.Result
 	Err       error // of the newest fetch, nil if it went through

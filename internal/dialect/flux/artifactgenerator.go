@@ -41,13 +41,27 @@ func (ArtifactGenerators) Source(cr object.Object) dialect.Source {
 	r := &reading{}
 	r.Kind(cr, generatorAPI, artifactGenerator)
 	s := newSource(artifactGenerator, cr)
-	s.Interval, s.Timeout = generatorInterval, source.DefaultTimeout
+	s.Interval, s.Timeout = r.generatorEvery(cr), source.DefaultTimeout
 	s.Recipe = r.recipe(cr)
 	disabled, _ := cr.Annotation(swapi.ReconcileAnnotation)
 	s.Suspended = strings.EqualFold(disabled, swapi.DisabledValue)
 	s.Other = otherWatcher(cr)
 	s.Problems, s.Notes = r.Problems, r.Notes
 	return s
+}
+
+// generatorEvery is the time between two looks.
+func (r *reading) generatorEvery(cr object.Object) time.Duration {
+	text, ok := cr.Annotation(everyAnnotation)
+	if !ok {
+		return generatorInterval
+	}
+	every, err := time.ParseDuration(text)
+	if err != nil || every <= 0 {
+		r.Note("annotation %s has no effect: want a duration above 0, such as 10m, not %.100q", everyAnnotation, text)
+		return generatorInterval
+	}
+	return r.period("annotation "+everyAnnotation, every)
 }
 
 // otherWatcher is the controller whose status an ArtifactGenerator has, unless its annotation says that truce works on it.
@@ -67,14 +81,20 @@ func otherWatcher(cr object.Object) string {
 
 // recipe reads the spec.
 func (r *reading) recipe(cr object.Object) *recipe.Recipe {
-	var spec swapi.ArtifactGeneratorSpec
+	var spec generatorSpec
 	fields := r.spec(cr, &spec, nil)
 	r.required(fields, "sources", "the sources whose files are copied")
 	r.required(fields, "artifacts", "the ExternalArtifacts to make")
 	g := generating{reading: r, known: map[string]bool{}, made: &recipe.Recipe{}}
 	g.sources(cr.Namespace(), spec.Sources)
 	g.pattern(spec.PathPattern)
-	g.artifacts(spec.OutputArtifacts)
+	g.artifacts(cr.Namespace(), spec.OutputArtifacts)
+	if spec.ServiceAccountName != "" {
+		r.Unsupported("spec.serviceAccountName", noServiceAccount)
+	}
+	if spec.ManagedNamespaces != nil {
+		r.Unsupported("spec.managedNamespaces", noManaged)
+	}
 	if m := spec.CommonMetadata; m != nil {
 		g.made.Labels, g.made.Annotations = m.Labels, m.Annotations
 		g.metadata("spec.commonMetadata.labels", m.Labels)
@@ -172,7 +192,7 @@ func (g *generating) pattern(text string) {
 	g.names = steps.Names()
 }
 
-func (g *generating) artifacts(list []swapi.OutputArtifact) {
+func (g *generating) artifacts(home string, list []generatorOutput) {
 	if len(list) == 0 || len(list) > mostItems {
 		g.Problem("spec.artifacts", "want 1 to %d artifacts", mostItems)
 		return
@@ -189,6 +209,10 @@ func (g *generating) artifacts(list []swapi.OutputArtifact) {
 			g.Problem(field+".name", "want the name of an ExternalArtifact, not %.300q", a.Name)
 		}
 		out := recipe.Output{Name: a.Name, Revision: g.alias(field+".revision", a.Revision), Origin: g.alias(field+".originRevision", a.OriginRevision)}
+		if a.Namespace != "" && a.Namespace != home {
+			g.Unsupported(field+".namespace", fmt.Sprintf(noNamespace, home, a.Namespace))
+		}
+		g.inputs(field+".inputsFrom", a.InputsFrom, &out)
 		if len(a.Copy) == 0 {
 			g.Problem(field+".copy", "required: what to copy")
 		}
@@ -199,8 +223,24 @@ func (g *generating) artifacts(list []swapi.OutputArtifact) {
 	}
 }
 
-func (g *generating) copy(field string, op swapi.CopyOperation) recipe.Copy {
-	out := recipe.Copy{Exclude: op.Exclude, Strategy: recipe.Overwrite}
+// inputs reads @alias/path of a file, where @artifact is the artifact itself.
+func (g *generating) inputs(field, text string, into *recipe.Output) {
+	if text == "" {
+		return
+	}
+	if own, ok := strings.CutPrefix(text, "@artifact/"); ok {
+		into.Inputs = recipe.File{Path: own}
+	} else {
+		into.Inputs.Alias, into.Inputs.Path = g.path(field, text)
+	}
+	if into.Inputs.Path == "" && !g.HasProblem(field) {
+		g.Problem(field, "want @alias/path of a YAML file, not %.100q", text)
+	}
+	g.filled(field, text)
+}
+
+func (g *generating) copy(field string, op generatorCopy) recipe.Copy {
+	out := recipe.Copy{Exclude: op.Exclude, Strategy: recipe.Overwrite, Optional: op.Optional}
 	out.Alias, out.From = g.path(field+".from", op.From)
 	g.filled(field+".from", op.From)
 	to, ok := strings.CutPrefix(op.To, "@artifact/")

@@ -31,8 +31,11 @@ func TestArtifactGeneratorsSayWhatIsMade(t *testing.T) {
 		}
 		for _, o := range s.Recipe.Outputs {
 			fmt.Fprintf(&out, "%s: revision of %q, origin of %q\n", o.Name, o.Revision, o.Origin)
+			if o.Inputs != (recipe.File{}) {
+				fmt.Fprintf(&out, "  with the inputs @%s/%s\n", o.Inputs.Alias, o.Inputs.Path)
+			}
 			for _, op := range o.Copies {
-				fmt.Fprintf(&out, "  %s @%s/%s to /%s without %q\n", op.Strategy, op.Alias, op.From, op.To, op.Exclude)
+				fmt.Fprintf(&out, "  %s @%s/%s to /%s without %q%s\n", op.Strategy, op.Alias, op.From, op.To, op.Exclude, map[bool]string{true: ", if it is there"}[op.Optional])
 			}
 		}
 		if len(s.Problems) > 0 {
@@ -86,11 +89,14 @@ spec: {sourceRef: {apiVersion: source.extensions.fluxcd.io/v1beta1, kind: Artifa
 	if s := (ExternalArtifacts{}).Source(cr); s.Maker.String() != "ArtifactGenerator apps/gen" || s.MakerUID != "u" {
 		t.Errorf("it is made by %s with the uid %q", s.Maker, s.MakerUID)
 	}
-	state := dialect.SourceState{Generation: 1, Made: true, Artifact: source.Artifact{Revision: "latest@sha256:0", Digest: "sha256:0"}, At: time.Unix(1, 0)}
+	state := dialect.SourceState{Generation: 1, Made: true, Artifact: source.Artifact{Revision: "latest@sha256:0", Digest: "sha256:0"}, Inputs: `{"replicas":2}`, At: time.Unix(1, 0)}
 	status := ExternalArtifacts{}.Status(cr, state)
 	made, _ := status["artifact"].(map[string]any)
 	if made["revision"] != "latest@sha256:0" || made["digest"] != "sha256:0" || made["url"] != "" || firstCondition(status)["status"] != "True" {
 		t.Errorf("the status is %v", status)
+	}
+	if diff := cmp.Diff(map[string]any{"replicas": int64(2)}, status["exportedInputs"]); diff != "" {
+		t.Errorf("the inputs (-want +got):\n%s", diff)
 	}
 	state.Err = errors.New("it is made no more")
 	if ready := firstCondition(ExternalArtifacts{}.Status(cr, state)); ready["status"] != "False" || ready["message"] != "it is made no more" {

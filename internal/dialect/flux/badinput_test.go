@@ -9,7 +9,6 @@ import (
 
 	notificationv1 "github.com/fluxcd/notification-controller/api/v1"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
-	swapi "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -28,7 +27,7 @@ var specTypes = map[string]reflect.Type{
 	"OCIRepository": reflect.TypeFor[sourcev1.OCIRepositorySpec](), "Bucket": reflect.TypeFor[sourcev1.BucketSpec](),
 	"HelmRepository": reflect.TypeFor[sourcev1.HelmRepositorySpec](), "HelmChart": reflect.TypeFor[sourcev1.HelmChartSpec](),
 	"ExternalArtifact": reflect.TypeFor[sourcev1.ExternalArtifactSpec](), "Receiver": reflect.TypeFor[notificationv1.ReceiverSpec](),
-	"ArtifactGenerator": reflect.TypeFor[swapi.ArtifactGeneratorSpec](),
+	"ArtifactGenerator": reflect.TypeFor[generatorSpec](),
 }
 
 // TestBadInputOnEveryField writes down what becomes of bad values in every field of Flux's types: a field that a newer Flux adds is in no story, and

@@ -1,10 +1,10 @@
 package flux
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 	swapi "github.com/fluxcd/source-watcher/api/v2/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -49,8 +49,8 @@ func makerOf(cr object.Object) (maker app.SourceKey, uid string) {
 	return app.SourceKey{Kind: artifactGenerator, Namespace: cr.Namespace(), Name: ref.StringAt("name")}, uid
 }
 
-func externalStatus(cr object.Object) sourcev1.ExternalArtifactStatus {
-	var status sourcev1.ExternalArtifactStatus
+func externalStatus(cr object.Object) externalArtifactStatus {
+	var status externalArtifactStatus
 	reader.DecodeStatus(cr, &status)
 	return status
 }
@@ -79,7 +79,10 @@ func (ExternalArtifacts) Status(cr object.Object, s dialect.SourceState) map[str
 		return nil
 	}
 	status := externalStatus(cr)
-	status.Artifact = artifact(status.Artifact, s)
+	status.Artifact, status.ExportedInputs = artifact(status.Artifact, s), nil
+	if s.Inputs != "" {
+		_ = json.Unmarshal([]byte(s.Inputs), &status.ExportedInputs) // it is JSON that truce has written
+	}
 	c := &conditions{had: status.Conditions, at: metav1.NewTime(s.At.UTC()), generation: s.Generation}
 	if s.Err != nil {
 		c.set(meta.ReadyCondition, metav1.ConditionFalse, fetchReason(s.Err, meta.ReconciliationFailedReason), s.Err.Error())

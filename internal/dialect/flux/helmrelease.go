@@ -82,7 +82,11 @@ func (r *reading) helmApp(cr object.Object, process app.Policy) app.App {
 	a.HandledRequest = hr.Status.GetLastHandledReconcileRequest()
 	a.CompletedRevision = completedRelease(cr, hr.Status)
 	a.Release = r.release(hr)
-	r.chartSource(&a, hr)
+	if object.Object(fields).StringAt("chart", "kind") == ociRepository {
+		r.Unsupported("spec.chart.kind", ociTemplate)
+	} else {
+		r.chartSource(&a, hr)
+	}
 	r.helmDrift(&a, hr)
 	r.helmTimes(&a, hr, fields)
 	r.noteHelm(hr)

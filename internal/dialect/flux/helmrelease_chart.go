@@ -66,6 +66,9 @@ func (r *reading) chartTemplate(a *app.App, hr helmv2.HelmRelease) {
 	}
 }
 
+// ociTemplate is what to do instead of a template for an OCIRepository, which the API has since v1.7.
+const ociTemplate = "write the OCIRepository itself, and name it in spec.chartRef"
+
 const wrongChartSource = "want HelmRepository, GitRepository or Bucket, not %q"
 
 // chartDirectory is the path of a chart in a source of files.

@@ -42,6 +42,22 @@ func (t texts) Blob(hash string) ([]byte, error) {
 	return data, nil
 }
 
+// keep keeps a content, and returns a file of it.
+func (t texts) keep(text []byte) tree.Entry {
+	sum := sha256.Sum256(text)
+	hash := hex.EncodeToString(sum[:])
+	t[hash] = text
+	return tree.Entry{Mode: tree.Regular, Hash: hash, Size: int64(len(text))}
+}
+
+// read returns the content of a file.
+func (t texts) read(e tree.Entry) ([]byte, error) {
+	if e.In == nil {
+		return t.Blob(e.Hash)
+	}
+	return e.In.Blob(e.Hash)
+}
+
 // copy runs one operation.
 func (c *copying) copy(op recipe.Copy) error {
 	in, ok := c.inputs[op.Alias]
@@ -57,9 +73,14 @@ func (c *copying) copy(op recipe.Copy) error {
 		return err
 	}
 	if !hasGlob(op.From) {
-		return c.copyNamed(op, in, to, exclude)
+		err = c.copyNamed(op, in, to, exclude)
+	} else {
+		err = c.copyMatching(op, in, to, exclude)
 	}
-	return c.copyMatching(op, in, to, exclude)
+	if op.Optional && (errors.Is(err, errNothing) || errors.Is(err, errExcluded) || errors.Is(err, errAbsent)) {
+		return nil
+	}
+	return err
 }
 
 // destination is a path below the top of an artifact; "." for the top.
@@ -73,6 +94,7 @@ func destination(text string) (string, error) {
 var (
 	errNothing  = errors.New("no file of the source matches")
 	errExcluded = errors.New("all files that match are excluded")
+	errAbsent   = errors.New("it is not in the source")
 )
 
 // copyNamed copies one file, or a directory with its name, as cp -r does.
@@ -91,6 +113,9 @@ func (c *copying) copyNamed(op recipe.Copy, in input, to string, exclude exclusi
 		}
 	}
 	if op.Strategy == recipe.Extract {
+		if len(in.below(from)) == 0 {
+			return errAbsent
+		}
 		return errors.New("the strategy Extract wants a .tar.gz or .tgz file, or a pattern that matches some")
 	}
 	return c.copyDirectory(op, in, to, exclude)
@@ -101,7 +126,7 @@ func (c *copying) copyDirectory(op recipe.Copy, in input, to string, exclude exc
 	from := path.Clean("./" + op.From)
 	below := in.below(from)
 	if len(below) == 0 {
-		return errors.New("it is not in the source")
+		return errAbsent
 	}
 	into := to
 	if from != "." {
@@ -236,24 +261,14 @@ func relative(name, dir string) string {
 func (c *copying) write(op recipe.Copy, e tree.Entry, to string) error {
 	there, ok := c.files[to]
 	if op.Strategy == recipe.Merge && ok {
-		merged, err := c.merge(there, e)
+		merged, err := c.texts.merge(there, e)
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(merged)
-		hash := hex.EncodeToString(sum[:])
-		c.texts[hash] = merged
-		e = tree.Entry{Mode: e.Mode, Hash: hash, Size: int64(len(merged))}
+		merged.Mode = e.Mode
+		e = merged
 	}
 	return c.add(e, to)
-}
-
-// read returns the content of a file.
-func (c *copying) read(e tree.Entry) ([]byte, error) {
-	if e.In == nil {
-		return c.texts.Blob(e.Hash)
-	}
-	return e.In.Blob(e.Hash)
 }
 
 // add puts a file into the artifact.
@@ -291,7 +306,7 @@ func (c *copying) extract(e tree.Entry, to string) error {
 	if e.Size > longestPack {
 		return fmt.Errorf("the archive has %d bytes, more than %d", e.Size, longestPack)
 	}
-	data, err := c.read(e)
+	data, err := c.texts.read(e)
 	if err != nil {
 		return err
 	}

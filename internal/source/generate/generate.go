@@ -28,6 +28,7 @@ const (
 	manyFiles   = 2                // files of all artifacts together, as a multiple of Limits.Files
 	longestText = 4 << 20          // bytes of a file that is merged
 	longestPack = 64 << 20         // bytes of an archive that is extracted
+	longestGift = 64 << 10         // bytes of a file that is reported with an artifact
 	mostTime    = 60 * time.Second // of a build
 )
 
@@ -79,7 +80,11 @@ func (b Builder) build(ctx context.Context, p recipe.Recipe, from map[string]sou
 			return recipe.Result{}, fmt.Errorf("artifact %s: %w", o.Name, err)
 		}
 		left -= len(c.files)
-		out.Made = append(out.Made, recipe.Made{Name: o.Name, Labels: o.labels, Artifact: made})
+		given, err := c.given(o.Inputs)
+		if err != nil {
+			return recipe.Result{}, fmt.Errorf("artifact %s: inputs: %w", o.Name, err)
+		}
+		out.Made = append(out.Made, recipe.Made{Name: o.Name, Labels: o.labels, Inputs: given, Artifact: made})
 	}
 	slices.SortFunc(out.Made, func(a, b recipe.Made) int { return cmp.Compare(a.Name, b.Name) })
 	return out, nil
@@ -104,9 +109,6 @@ func newInput(a source.Artifact) (input, error) {
 	if a.Chart.Name == "" {
 		return in, nil
 	}
-	if len(a.Chart.Values) > 0 {
-		return input{}, fmt.Errorf("it is a HelmChart with spec.valuesFiles, which are not merged before the chart is installed: name the files in a copy operation with the strategy Merge")
-	}
 	in.within, in.as = a.Chart.Directory, a.Chart.Name
 	var kept []tree.Entry
 	for _, e := range in.entries {
@@ -116,7 +118,10 @@ func newInput(a source.Artifact) (input, error) {
 		}
 	}
 	in.entries = kept
-	return in, nil
+	if len(a.Chart.Values) == 0 {
+		return in, nil
+	}
+	return in, in.mergeChartValues(a.Chart.Values)
 }
 
 // seenAs returns the path by which copy operations see a file; false for one that they do not see.

@@ -150,6 +150,9 @@ func buildText(t *testing.T, b Builder, p recipe.Recipe, from map[string]source.
 		if origin := m.Artifact.Metadata[source.OriginRevision]; origin != "" {
 			fmt.Fprintf(&out, " of %s", origin)
 		}
+		if m.Inputs != "" {
+			fmt.Fprintf(&out, " with %s", m.Inputs)
+		}
 		out.WriteString("\n" + filesText(t, m.Artifact.Files.(*tree.Tree)))
 	}
 	return out.String()

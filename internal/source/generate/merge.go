@@ -10,34 +10,35 @@ import (
 	"github.com/truce-gitops/truce/internal/source/tree"
 )
 
-// merge returns the YAML of a file with that of another over it, as Helm merges values files: maps key by key, all else as a whole.
-func (c *copying) merge(under, over tree.Entry) ([]byte, error) {
-	a, err := c.values(under)
-	if err != nil {
-		return nil, err
+// merge returns the YAML of files, each over the ones before it, as Helm merges values files: maps key by key, all else as a whole.
+func (t texts) merge(files ...tree.Entry) (tree.Entry, error) {
+	var all map[string]any
+	for _, e := range files {
+		one, err := t.values(e)
+		if err != nil {
+			return tree.Entry{}, fmt.Errorf("merge %s: %w", e.Path, err)
+		}
+		all = mergeValues(all, one)
 	}
-	b, err := c.values(over)
-	if err != nil {
-		return nil, err
-	}
-	return yaml.Marshal(mergeValues(a, b))
+	text, err := yaml.Marshal(all)
+	return t.keep(text), err
 }
 
 // values reads a file that is a map. An empty one has no keys.
-func (c *copying) values(e tree.Entry) (map[string]any, error) {
+func (t texts) values(e tree.Entry) (map[string]any, error) {
 	if e.Mode == tree.Link {
-		return nil, fmt.Errorf("merge %s: it is a link", e.Path)
+		return nil, errors.New("it is a link")
 	}
 	if e.Size > longestText {
-		return nil, fmt.Errorf("merge %s: it has %d bytes, more than %d", e.Path, e.Size, longestText)
+		return nil, fmt.Errorf("it has %d bytes, more than %d", e.Size, longestText)
 	}
-	data, err := c.read(e)
+	data, err := t.read(e)
 	if err != nil {
 		return nil, err
 	}
 	var out map[string]any
 	if yaml.Unmarshal(data, &out) != nil { // the cause could hold what is in the file
-		return nil, fmt.Errorf("merge %s: %w", e.Path, errNoMap)
+		return nil, errNoMap
 	}
 	return out, nil
 }

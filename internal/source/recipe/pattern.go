@@ -68,6 +68,9 @@ func (o Output) Fill(values, labels map[string]string) (Output, error) {
 	if o.Name, err = FillNames(o.Name, labels); err != nil {
 		return o, err
 	}
+	if o.Inputs.Path, err = FillNames(o.Inputs.Path, values); err != nil {
+		return o, err
+	}
 	o.Copies = slices.Clone(o.Copies)
 	for i := range o.Copies {
 		op := &o.Copies[i]

@@ -40,8 +40,12 @@ type Output struct {
 	Name     string
 	Revision string // alias of the source whose revision it has; empty for one that its content gives
 	Origin   string // alias of the source that is reported as its origin; empty for none
+	Inputs   File   // is reported with the artifact; its zero value is none
 	Copies   []Copy
 }
+
+// File is one of a source, or of the artifact itself where Alias is empty.
+type File struct{ Alias, Path string }
 
 // Copy is one copy operation. A later one goes over the files of an earlier one.
 type Copy struct {
@@ -49,6 +53,7 @@ type Copy struct {
 	To          string // below the top of the artifact; one that ends with a slash is a directory
 	Exclude     []string
 	Strategy    Strategy
+	Optional    bool // it is no fault where nothing is there to copy
 }
 
 // Strategy says what a copy does with the files.
@@ -72,6 +77,7 @@ type Result struct {
 type Made struct {
 	Name     string
 	Labels   map[string]string // of its directory (Pattern)
+	Inputs   string            // what Output.Inputs holds, as JSON; empty for none
 	Artifact source.Artifact
 }
 
