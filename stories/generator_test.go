@@ -41,14 +41,16 @@ sources:
 artifacts:
 - name: web
   originRevision: "@app"
+  inputsFrom: "@shared/inputs.yaml"
   copy:
   - {from: "@app/deploy/**", to: "@artifact/"}
-  - {from: "@shared/common/*.yaml", to: "@artifact/"}`
+  - {from: "@shared/common/*.yaml", to: "@artifact/"}
+  - {from: "@shared/none/**", to: "@artifact/", optional: true}`
 
 // TestTwoRepositoriesBecomeOneArtifact has intervals of an hour: what happens here is made by events.
 func TestTwoRepositoriesBecomeOneArtifact(t *testing.T) {
 	w := newWorld(t, app.Policy{}, configMaps("deploy", "a"))
-	shared := gittest.NewTxtar(t, strings.ReplaceAll(configMaps("common", "s", "gone"), "NAMESPACE", w.ns)+"-- elsewhere.yaml --\nnot: read\n")
+	shared := gittest.NewTxtar(t, strings.ReplaceAll(configMaps("common", "s", "gone"), "NAMESPACE", w.ns)+"-- inputs.yaml --\nreplicas: 2\n")
 	values := func(name, k string) string {
 		return strings.NewReplacer("NAMESPACE", w.ns, `"k":"`+name+`"`, `"k":"`+k+`"`).Replace(configMap(name))
 	}
@@ -67,11 +69,21 @@ func TestTwoRepositoriesBecomeOneArtifact(t *testing.T) {
 	w.await(s, func(o *unstructured.Unstructured) bool { return value(o, "k") == "s" })
 	external := w.await(w.Watch(t, externalArtifacts, w.ns, "web"), func(o *unstructured.Unstructured) bool {
 		revision, _, _ := unstructured.NestedString(o.Object, "status", "artifact", "revision")
-		return strings.HasPrefix(revision, "latest@sha256:")
+		inputs, _, _ := unstructured.NestedInt64(o.Object, "status", "exportedInputs", "replicas")
+		return strings.HasPrefix(revision, "latest@sha256:") && inputs == 2
 	})
 	if owners := external.GetOwnerReferences(); len(owners) != 1 || owners[0].UID != made.GetUID() {
 		t.Errorf("the owners of the ExternalArtifact are %v", owners)
 	}
+	w.condition("web", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
+	w.commandsReadWhatIsGenerated()
+
+	// A file that is no part of the artifact is reported with it.
+	shared.Commit(map[string]string{"inputs.yaml": "replicas: 3\n"}, "inputs")
+	w.await(w.Watch(t, externalArtifacts, w.ns, "web"), func(o *unstructured.Unstructured) bool {
+		inputs, _, _ := unstructured.NestedInt64(o.Object, "status", "exportedInputs", "replicas")
+		return inputs == 3
+	})
 
 	// A commit in either source is applied, and what one no longer has is pruned.
 	shared.Commit(map[string]string{"common/s.yaml": values("s", "newer")}, "newer")
@@ -104,6 +116,16 @@ func TestTwoRepositoriesBecomeOneArtifact(t *testing.T) {
 	w.putBack(s, "s", "person again", "newer")
 	w.kubectl("annotate", "artifactgenerator", "web", "source.extensions.fluxcd.io/reconcile-")
 	w.await(s, func(o *unstructured.Unstructured) bool { return value(o, "k") == "newest" })
+}
+
+// commandsReadWhatIsGenerated runs commands about the app of the artifact web, which make the same of the sources as the controller.
+func (w *world) commandsReadWhatIsGenerated() {
+	w.t.Helper()
+	run := w.truce()
+	w.saysOf(run, 0, "app diff web")
+	w.saysOf(run, 0, "app get web", "Synced", "latest@sha256:")
+	w.saysOf(run, 0, "build kustomization web", "name: a\n", "name: s\n")
+	w.saysOf(run, 0, "blame configmap/a", "has no history")
 }
 
 // fetchedFrom waits until a GitRepository has the newest commit of a repository.

@@ -208,17 +208,25 @@ func (c *Cluster) fetchParts(ctx context.Context, a app.App, cr object.Object) (
 
 // fetchSource brings what a source has now, or one chart of it, and says what was fetched.
 func (c *Cluster) fetchSource(ctx context.Context, key app.SourceKey, cr object.Object) (source.Artifact, source.Spec, error) {
+	return c.fetchBelow(ctx, key, cr, nil)
+}
+
+// fetchBelow is fetchSource for what other sources are made of.
+func (c *Cluster) fetchBelow(ctx context.Context, key app.SourceKey, cr object.Object, above []app.SourceKey) (source.Artifact, source.Spec, error) {
 	f, cr, err := c.sourceResource(ctx, key, cr)
 	if err != nil {
 		return source.Artifact{}, source.Spec{}, err
 	}
 	s := f.Source(cr)
 	if s.Chart != nil && len(s.Problems) == 0 {
-		from, spec, err := c.fetchSource(ctx, s.Chart.From, nil)
+		from, spec, err := c.fetchBelow(ctx, s.Chart.From, nil, above)
 		if err == nil {
 			from, err = s.Chart.Of(from)
 		}
 		return from, spec, err
+	}
+	if made, ours, err := c.generated(ctx, s, cr, above); ours {
+		return made, source.Spec{Kind: source.Archive}, err
 	}
 	spec, err := c.spec(ctx, f, cr, key)
 	if err != nil {
