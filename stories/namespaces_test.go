@@ -52,6 +52,10 @@ func TestTwoInstancesWorkSideBySide(t *testing.T) {
 	if !o.isThere(configmaps, "own") {
 		t.Error("the second instance does not create its own object")
 	}
+	// What an app of the second depends on is in a namespace that this instance does not read.
+	o.kustomization("later", "repo", "path: ./none\ninterval: 1h\nprune: true\ndependsOn: [{name: my-app, namespace: "+w.ns+"}]")
+	o.fails("later", "dependency '"+w.ns+"/my-app' cannot be seen: this truce does not work for namespace "+w.ns+" (--namespace "+o.ns+")")
+
 	// An autoscaler is a claimant for both instances.
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 5 })
 	w.readyTells("my-app", "ceded: Deployment "+w.ns+"/my-app .spec.replicas to HPA "+w.ns+"/hpa", true)

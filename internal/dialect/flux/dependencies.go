@@ -3,31 +3,80 @@ package flux
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"github.com/fluxcd/pkg/apis/meta"
 
+	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/cel"
 	"github.com/truce-gitops/truce/internal/model/dependency"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// dependencies reads spec.dependsOn: others of its own kind. As in Flux, an entry without a namespace means its own.
+// dependsOnKey is the annotation for dependencies on apps of either kind: the type of spec.dependsOn names none (ADR 25).
+const dependsOnKey = reader.Ours + "depends-on"
+
+// kindReference is an entry of that annotation.
+type kindReference struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	ReadyExpr string `json:"readyExpr,omitempty"`
+}
+
+// dependencies reads spec.dependsOn, which names others of the same kind, and the annotation. As in Flux, an entry without a namespace means its own.
 func (r *reading) dependencies(cr object.Object, refs []meta.DependencyReference) []dependency.Dependency {
-	self := cr.GVK()
 	var out []dependency.Dependency
 	for i, ref := range refs {
-		at := fmt.Sprintf("spec.dependsOn[%d]", i)
-		if ref.Name == "" {
-			r.Problem(at+".name", "required")
-			continue
-		}
-		d := dependency.Dependency{On: object.ID{Group: self.Group, Kind: self.Kind, Namespace: cmp.Or(ref.Namespace, cr.Namespace()), Name: ref.Name}}
-		if ref.ReadyExpr != "" {
-			d.Ready = r.expression(at+".readyExpr", ref.ReadyExpr, cel.Compile)
-		}
-		out = append(out, d)
+		of := kindReference{Kind: cr.GVK().Kind, Namespace: ref.Namespace, Name: ref.Name, ReadyExpr: ref.ReadyExpr}
+		out = append(out, r.dependency(cr, fmt.Sprintf("spec.dependsOn[%d]", i), of)...)
+	}
+	const at = "annotation " + dependsOnKey
+	text, there := cr.Annotation(dependsOnKey)
+	if !there {
+		return out
+	}
+	list, ok := r.yaml(at, text).([]any)
+	if !ok {
+		r.Problem(at, "want a list of entries with kind, name, namespace and readyExpr, as YAML or JSON")
+		return out
+	}
+	var in struct {
+		List []kindReference `json:"truce.dev/depends-on"`
+	}
+	r.Decode("annotation ", map[string]any{dependsOnKey: list}, &in)
+	for i, of := range in.List {
+		out = append(out, r.dependency(cr, fmt.Sprintf("%s[%d]", at, i), of)...)
 	}
 	return out
+}
+
+// dependency reads one entry; nothing for one that cannot be meant.
+func (r *reading) dependency(cr object.Object, at string, of kindReference) []dependency.Dependency {
+	api := map[string]string{kustomization: kustomizeAPI, helmRelease: helmAPI}[of.Kind]
+	switch {
+	case api == "":
+		r.Problem(at+".kind", "want Kustomization or HelmRelease, not %.100q", of.Kind)
+		return nil
+	case of.Name == "":
+		r.Problem(at+".name", "required")
+		return nil
+	}
+	group, _, _ := strings.Cut(api, "/")
+	d := dependency.Dependency{On: object.ID{Group: group, Kind: of.Kind, Namespace: cmp.Or(of.Namespace, cr.Namespace()), Name: of.Name}}
+	if of.ReadyExpr != "" {
+		d.Ready = r.expression(at+".readyExpr", of.ReadyExpr, cel.Compile)
+	}
+	return []dependency.Dependency{d}
+}
+
+// dependencyName is what messages call a dependency: as Flux does, with its kind where that is another one.
+func dependencyName(self object.Object, on object.ID) string {
+	kind := ""
+	if on.Kind != self.GVK().Kind {
+		kind = on.Kind + "/"
+	}
+	return fmt.Sprintf("dependency '%s%s/%s'", kind, on.Namespace, on.Name)
 }
 
 // expression reads one in the Common Expression Language.
@@ -46,7 +95,7 @@ func (r *reading) expression(field, text string, read func(string) (cel.Expressi
 // resources as the API server holds them; dep is nil for one that is not there. The rule and the words are Flux's: the newest generation of the dependency is Ready; where both read the
 // same source, it has applied the same revision. An expression replaces the rule (Flux's feature gate AdditiveCELDependencyCheck is off).
 func (Kustomizations) Unready(on dependency.Dependency, self, dep object.Object, revision string) string {
-	name := fmt.Sprintf("dependency '%s/%s'", on.On.Namespace, on.On.Name)
+	name := dependencyName(self, on.On)
 	switch {
 	case dep == nil:
 		return name + " not found"

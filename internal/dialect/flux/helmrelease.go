@@ -276,7 +276,7 @@ func (r *reading) helmTimes(a *app.App, hr helmv2.HelmRelease, fields map[string
 // Unready says why a dependency keeps a HelmRelease from running; empty where it does not. As in Flux, the newest generation of it is Ready, or
 // the expression is true.
 func (HelmReleases) Unready(on dependency.Dependency, self, dep object.Object, _ string) string {
-	name := fmt.Sprintf("dependency '%s/%s'", on.On.Namespace, on.On.Name)
+	name := dependencyName(self, on.On)
 	switch {
 	case dep == nil:
 		return name + " not found"

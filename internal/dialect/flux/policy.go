@@ -71,7 +71,7 @@ func sameRemediation(a, b Remediation) bool {
 }
 
 // knownAnnotations are the annotations of truce that a front reads.
-var knownAnnotations = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, ignoreKey, remediateKey, identity.MovedToKey, reader.ApproveKey, reader.GuardKey, revisionKey}
+var knownAnnotations = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, ignoreKey, remediateKey, identity.MovedToKey, reader.ApproveKey, reader.GuardKey, revisionKey, dependsOnKey}
 
 // annotations refuses those that contradict each other, and reports what may be a typing error.
 func (r *reading) annotations(cr object.Object) {

@@ -51,11 +51,17 @@ func dependencyPath(at, from object.ID, before map[object.ID]object.ID) []object
 	return path
 }
 
-// CycleText says what is wrong with a cycle as FindCycle returns it: "dependency cycle: a/x → a/y → a/x: …".
+// CycleText says what is wrong with a cycle as FindCycle returns it: "dependency cycle: a/x → a/y → a/x: …", with the kinds
+// where they differ.
 func CycleText(cycle []object.ID) string {
 	var names []string
+	mixed := slices.ContainsFunc(cycle, func(id object.ID) bool { return id.Kind != cycle[0].Kind })
 	for _, id := range append(slices.Clip(cycle), cycle[0]) {
-		names = append(names, id.Namespace+"/"+id.Name)
+		name := id.Namespace + "/" + id.Name
+		if mixed {
+			name = id.Kind + "/" + name
+		}
+		names = append(names, name)
 	}
 	return "dependency cycle: " + strings.Join(names, " → ") + ": each waits for the next, and none is applied; remove one of these entries of dependsOn"
 }

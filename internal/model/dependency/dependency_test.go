@@ -34,3 +34,11 @@ func TestACycleIsFoundFromEachOfItsMembers(t *testing.T) {
 		}
 	}
 }
+
+func TestACycleOfSeveralKindsNamesThem(t *testing.T) {
+	a, b := object.ID{Kind: "Kustomization", Namespace: "n", Name: "web"}, object.ID{Kind: "HelmRelease", Namespace: "n", Name: "web"}
+	text := dependency.CycleText([]object.ID{a, b})
+	if want := "dependency cycle: Kustomization/n/web → HelmRelease/n/web → Kustomization/n/web: "; !strings.HasPrefix(text, want) {
+		t.Errorf("%q, want %q", text, want)
+	}
+}
