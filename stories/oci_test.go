@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 	"github.com/truce-gitops/truce/internal/testing/signtest"
@@ -142,7 +143,8 @@ func TestAFaultOfARegistryIsReportedOnItsSource(t *testing.T) {
 
 // TestAnArtifactOfARegistryThatIsNotSignedReplacesNone signs as cosign does in each of its forms, with a key that is trusted and with another one.
 func TestAnArtifactOfARegistryThatIsNotSignedReplacesNone(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := offWorld(t, configMaps("unused", "x"))
+	stop := w.run(compose.RunOptions{})
 	r := ocitest.New(t)
 	signer, stranger := ocitest.NewSigner(t), ocitest.NewSigner(t)
 	w.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: keys, namespace: %s}\nstringData: {cosign.pub: %q}\n", w.ns, signer.Public))
@@ -163,6 +165,15 @@ func TestAnArtifactOfARegistryThatIsNotSignedReplacesNone(t *testing.T) {
 	if got := w.kubectl("get", "configmap", "a", "b", "-o", "yaml"); strings.Contains(got, "forged") || !strings.Contains(got, "unsigned") {
 		t.Errorf("an artifact that is not verified was applied:\n%s", got)
 	}
+
+	// After a restart the last verified artifact is fetched and verified again: drift is corrected from it.
+	stop()
+	w.kubectl("patch", "configmap/a", "-p", `{"data":{"k":"by hand"}}`)
+	w.run(compose.RunOptions{})
+	t.Cleanup(w.removeApps)
+	w.await(w.Watch(t, configmaps, w.ns, "a"), func(o *unstructured.Unstructured) bool { return value(o, "k") == "unsigned" })
+	w.sourceReason(ociRepositories, "web", "VerificationError")
+	w.appliedRevision("web", "latest@"+first)
 
 	second := r.Push("team/web", "latest", map[string]string{"a.yaml": configMapOf("a", "new")}, nil)
 	r.SignBundle("team/web", second, signer)

@@ -59,7 +59,7 @@ func (c *Controller) fetchFiles(ctx context.Context, f dialect.Sources, cr objec
 func (c *Controller) lastVerified(ctx context.Context, cr object.Object, s dialect.Source, spec source.Spec, failed error) (source.Artifact, bool) {
 	var e *source.Error
 	revision := cr.StringAt("status", "artifact", "revision")
-	if !errors.As(failed, &e) || e.Reason != source.VerificationFailed || revision == "" || c.hasArtifact(s.Key) {
+	if !errors.As(failed, &e) || !isUnverified(e) || revision == "" || c.hasArtifact(s.Key) {
 		return source.Artifact{}, false
 	}
 	at := revision[strings.LastIndex(revision, "@")+1:]
@@ -75,6 +75,11 @@ func (c *Controller) lastVerified(ctx context.Context, cr object.Object, s diale
 	got, err := c.Fetcher.Fetch(ctx, spec)
 	got.Revision = revision
 	return got, err == nil
+}
+
+// isUnverified reports whether a signature is what was wrong. Flux has a word of its own for that of an artifact in a registry.
+func isUnverified(e *source.Error) bool {
+	return e.Reason == source.VerificationFailed || e.Reason == source.VerificationError
 }
 
 func (c *Controller) hasArtifact(key app.SourceKey) bool {
