@@ -61,7 +61,9 @@ func TestTheStockFluxReadsWhatTruceWrites(t *testing.T) {
 	if labels["kustomize.toolkit.fluxcd.io/name"] != "app" || labels["kustomize.toolkit.fluxcd.io/namespace"] != w.ns {
 		t.Errorf("trace: the labels are %v", labels)
 	}
-	w.eventForFlux("ReconciliationSucceeded", corev1.EventTypeNormal)
+	theApp := corev1.ObjectReference{APIVersion: "kustomize.toolkit.fluxcd.io/v1", Kind: "Kustomization", Name: "app"}
+	w.eventForFlux(theApp, "ReconciliationSucceeded", corev1.EventTypeNormal)
+	w.eventForFlux(corev1.ObjectReference{APIVersion: "source.toolkit.fluxcd.io/v1", Kind: "GitRepository", Name: "repo"}, "NewArtifact", corev1.EventTypeNormal)
 
 	// flux suspend, and resume, which waits for the newest generation
 	w.patch(kustomizations, "app", map[string]any{"spec": map[string]any{"suspend": true}}, "flux")
@@ -80,7 +82,7 @@ func TestTheStockFluxReadsWhatTruceWrites(t *testing.T) {
 	if ready.Reason != meta.BuildFailedReason || ready.Message == "" || ks.Status.LastAppliedRevision != revision || ks.Status.LastAttemptedRevision == revision {
 		t.Errorf("a build that fails: %+v, applied %s, attempted %s", ready, ks.Status.LastAppliedRevision, ks.Status.LastAttemptedRevision)
 	}
-	w.eventForFlux(meta.BuildFailedReason, corev1.EventTypeWarning)
+	w.eventForFlux(theApp, meta.BuildFailedReason, corev1.EventTypeWarning)
 }
 
 // asFlux decodes the story's custom resources as Flux's programs do.
@@ -112,10 +114,11 @@ func (w *world) isReadyForFlux(o metav1.Object, conditions []metav1.Condition, o
 }
 
 // eventForFlux waits for an Event about the Kustomization app with all that flux events prints and selects by.
-func (w *world) eventForFlux(reason, kind string) {
+func (w *world) eventForFlux(of corev1.ObjectReference, reason, kind string) {
 	w.t.Helper()
+	selector := "involvedObject.kind=" + of.Kind + ",involvedObject.name=" + of.Name
 	w.until("an Event with the reason "+reason, func() bool {
-		list, err := w.dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(w.ns).List(w.ctx, metav1.ListOptions{})
+		list, err := w.dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "events"}).Namespace(w.ns).List(w.ctx, metav1.ListOptions{FieldSelector: selector})
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -125,7 +128,7 @@ func (w *world) eventForFlux(reason, kind string) {
 				w.t.Fatal(err)
 			}
 			about := e.InvolvedObject
-			if about.Kind == "Kustomization" && about.Name == "app" && about.Namespace == w.ns && about.APIVersion == "kustomize.toolkit.fluxcd.io/v1" &&
+			if about.Namespace == w.ns && about.APIVersion == of.APIVersion &&
 				e.Reason == reason && e.Type == kind && e.Message != "" && (!e.LastTimestamp.IsZero() || !e.EventTime.IsZero()) {
 				return true
 			}

@@ -2,6 +2,7 @@ package stories
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -71,6 +72,7 @@ func TestBadInputIsTheProblemOfItsOwnApp(t *testing.T) {
 			t.Log(inner.fails(name, inNS(c.says, w.ns)...))
 		})
 	}
+	w.badCharts()
 	good := w.Watch(t, configmaps, w.ns, "good")
 	w.edit("good/a.yaml", "k: v0", "k: v1")
 	w.ready("good")
@@ -82,6 +84,25 @@ func TestBadInputIsTheProblemOfItsOwnApp(t *testing.T) {
 	}
 	if !w.isThere(configmaps, "beside") {
 		t.Error("an object beside one of an unknown kind was not applied")
+	}
+}
+
+// badCharts are HelmCharts with one thing wrong in each: it is in their own status, and on the HelmRelease that reads it.
+func (w *world) badCharts() {
+	w.t.Helper()
+	for name, c := range map[string]struct{ spec, says string }{
+		"no-chart":  {"chart: ./good\nsourceRef: {kind: GitRepository, name: repo}", "Chart.yaml"},
+		"no-source": {"chart: ./good\nsourceRef: {kind: Bucket, name: nowhere}", "Bucket " + w.ns + "/nowhere is not in the cluster"},
+		"leads-out": {"chart: ../../etc\nsourceRef: {kind: GitRepository, name: repo}", "leads out of the source"},
+		"version":   {"chart: web\nversion: not.a.range\nsourceRef: {kind: HelmRepository, name: nowhere}", "version"},
+	} {
+		w.chart(name, c.spec)
+		w.releaseSays(name, "False", c.says)
+		w.await(w.Watch(w.t, helmCharts, w.ns, name), func(o *unstructured.Unstructured) bool {
+			return slices.ContainsFunc(entries(o, "status", "conditions"), func(of map[string]any) bool {
+				return of["type"] == "Ready" && of["status"] == "False" && contains(of["message"], c.says)
+			})
+		})
 	}
 }
 
