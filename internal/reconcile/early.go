@@ -39,6 +39,7 @@ func (h *earlyEvents) hold(ev live.Event, texts *object.Packer) {
 		return
 	}
 	u := newPendingEvent(ev)
+	u.was = live.SettledAt(ev.Object)
 	text, err := json.Marshal(ev.Object)
 	if err != nil { // it came as JSON
 		return
@@ -84,7 +85,7 @@ func (r *managedObject) takeEarly(u *pendingEvent, e *Engine) error {
 		return nil // something newer is known
 	}
 	r.watched = u.version
-	if r.matchesTrusted(u) {
+	if r.matchesTrusted(u, e) {
 		ev, err := u.unpacked(&e.eventTexts)
 		if err != nil {
 			return err

@@ -135,7 +135,7 @@ func (r *managedObject) onEvent(ev live.Event, e *Engine) (wake, news bool) {
 		}
 		return false, news
 	}
-	if r.matchesTrusted(newPendingEvent(ev)) {
+	if r.matchesTrusted(newPendingEvent(ev), e) {
 		r.takeTrusted(ev, e)
 		return false, true
 	}

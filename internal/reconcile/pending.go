@@ -15,10 +15,19 @@ type pendingEvent struct {
 	uid        string
 	version    uint64 // see versionOf
 	packed     object.Packed
+	was        live.Settled // of an Object that was packed before its app has run
 }
 
 func newPendingEvent(ev live.Event) *pendingEvent {
 	return &pendingEvent{Event: ev, uid: ev.Object.UID(), version: versionOf(ev.Object)}
+}
+
+// settled is the state that the event shows.
+func (s *pendingEvent) settled() live.Settled {
+	if s.packed.Known() {
+		return s.was
+	}
+	return live.SettledAt(s.Object)
 }
 
 // pack compresses the object. The caller is the only one that has the event.

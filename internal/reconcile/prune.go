@@ -44,7 +44,7 @@ func (e *Engine) entries(s *appState) []inventory.Entry {
 		r.mu.Lock()
 		entry := inventory.Entry{ID: id, Version: r.gvk().Version, UID: r.appliedUID, Found: r.found}
 		if r.state.phase == applied {
-			entry.Sent, entry.Judged = r.digest, r.judgedAt()
+			entry.Sent, entry.Judged = r.digest, r.settledAs()
 		}
 		r.mu.Unlock()
 		out = append(out, entry)

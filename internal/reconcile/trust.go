@@ -1,25 +1,24 @@
 package reconcile
 
-import (
-	"strconv"
+import "github.com/truce-gitops/truce/internal/cluster/live"
 
-	"github.com/truce-gitops/truce/internal/cluster/live"
-)
-
-// judgedAt is the resourceVersion at which the object is as Git wants, for the inventory; empty where the next process has to look at it
-// itself: a field differs or is not Git's, or the object's health is not known from its metadata. The caller holds mu.
-func (r *managedObject) judgedAt() string {
+// settledAs is the state in which the object is as Git wants, for the inventory; empty where the next process has to compare it: a field differs
+// or is not Git's, or nothing but a comparison shows that its kind has not changed. The caller holds mu.
+func (r *managedObject) settledAs() string {
 	quiet := r.state.compared && r.pending == nil && r.problem == "" && len(r.findings) == 0 && len(r.withheld) == 0 && !r.baseline.Mutated()
-	if !quiet || r.digest == "" || r.version == 0 || r.uid != r.appliedUID || r.uid == "" || live.DepthOf(r.gvk()) != live.Metadata {
+	if !quiet || r.digest == "" || r.uid != r.appliedUID || r.uid == "" {
 		return ""
 	}
-	return strconv.FormatUint(r.version, 10)
+	return r.settled.String()
 }
 
-// matchesTrusted reports whether an event shows the object exactly as an earlier process judged it: any write since then would have changed its
-// resourceVersion. The caller holds mu.
-func (r *managedObject) matchesTrusted(u *pendingEvent) bool {
-	return r.trusted != 0 && !r.state.compared && !r.state.isChanged() && !r.forced && !u.Gone && u.Depth == live.Metadata && u.uid == r.appliedUID && u.version == r.trusted
+// matchesTrusted reports whether an event shows the object as an earlier process has found it to be as Git wants, and nothing else has a say
+// about it since. The caller holds mu.
+func (r *managedObject) matchesTrusted(u *pendingEvent, e *Engine) bool {
+	if r.settled.IsZero() || r.state.compared || r.state.isChanged() || r.forced || u.Gone || u.Depth != live.DepthOf(r.gvk()) || u.uid != r.appliedUID {
+		return false
+	}
+	return u.settled() == r.settled && !e.hasClaimant(r.id)
 }
 
 // takeTrusted takes over what the earlier process found. The baseline stays unknown: the next change of the object is compared with a dry run.

@@ -23,10 +23,39 @@ func configMapEvent(uid, version string) live.Event {
 	}
 }
 
+// deploymentEvent shows a whole Deployment; each change is a path below metadata with its value.
+func deploymentEvent(changes map[string]any) live.Event {
+	gvk := object.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}
+	meta := map[string]any{
+		"name": "web", "namespace": "shop", "uid": "1", "resourceVersion": "7", "generation": int64(2), "labels": map[string]any{object.PartOf: "app"},
+		"managedFields": []any{map[string]any{"manager": ownership.Manager, "operation": "Apply", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}}}}},
+	}
+	for k, v := range changes {
+		meta[k] = v
+	}
+	return live.Event{
+		GVK: gvk, ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Depth: live.Full,
+		Object: object.Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta},
+	}
+}
+
+// trusting is a ConfigMap that an earlier process found to be as Git wants.
+func trusting(state string) *managedObject {
+	return &managedObject{
+		id: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "c"}, description: description{served: "v1"},
+		observation: observation{appliedUID: "1", settled: live.ParseSettled(state)},
+	}
+}
+
 // TestOnlyWhatIsExactlyAsItWasIsTrusted: an object that changed while no truce ran has another resourceVersion, one that was made again
 // another uid.
 func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
-	good := func() *managedObject { return &managedObject{observation: observation{appliedUID: "1", trusted: 7}} }
+	e := NewEngine(Dependencies{}, nil)
+	with := func(spoil func(*managedObject)) *managedObject {
+		r := trusting("7")
+		spoil(r)
+		return r
+	}
 	gone, full := configMapEvent("1", "7"), configMapEvent("1", "7")
 	gone.Gone, full.Depth = true, live.Full
 	for name, c := range map[string]struct {
@@ -34,21 +63,63 @@ func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
 		ev   live.Event
 		want bool
 	}{
-		"as it was":            {good(), configMapEvent("1", "7"), true},
-		"changed":              {good(), configMapEvent("1", "8"), false},
-		"an older copy":        {good(), configMapEvent("1", "6"), false},
-		"made again":           {good(), configMapEvent("2", "7"), false},
-		"it is gone":           {good(), gone, false},
-		"seen as a whole":      {good(), full, false},
-		"nothing is known":     {&managedObject{observation: observation{appliedUID: "1"}}, configMapEvent("1", "7"), false},
-		"no version":           {&managedObject{observation: observation{appliedUID: "1"}}, configMapEvent("1", ""), false},
-		"Git has changed":      {&managedObject{observation: observation{appliedUID: "1", trusted: 7}, state: objectState{phase: unapplied}}, configMapEvent("1", "7"), false},
-		"a claim has changed":  {&managedObject{observation: observation{appliedUID: "1", trusted: 7}, inbox: inbox{forced: true}}, configMapEvent("1", "7"), false},
-		"it was judged before": {&managedObject{observation: observation{appliedUID: "1", trusted: 7}, state: objectState{compared: true}}, configMapEvent("1", "7"), false},
+		"as it was":            {trusting("7"), configMapEvent("1", "7"), true},
+		"changed":              {trusting("7"), configMapEvent("1", "8"), false},
+		"an older copy":        {trusting("7"), configMapEvent("1", "6"), false},
+		"made again":           {trusting("7"), configMapEvent("2", "7"), false},
+		"it is gone":           {trusting("7"), gone, false},
+		"seen as a whole":      {trusting("7"), full, false},
+		"nothing is known":     {trusting(""), configMapEvent("1", "7"), false},
+		"no version":           {trusting(""), configMapEvent("1", ""), false},
+		"Git has changed":      {with(func(r *managedObject) { r.state.phase = unapplied }), configMapEvent("1", "7"), false},
+		"a claim has changed":  {with(func(r *managedObject) { r.forced = true }), configMapEvent("1", "7"), false},
+		"it was judged before": {with(func(r *managedObject) { r.state.compared = true }), configMapEvent("1", "7"), false},
 	} {
-		if got := c.r.matchesTrusted(newPendingEvent(c.ev)); got != c.want {
+		if got := c.r.matchesTrusted(newPendingEvent(c.ev), e); got != c.want {
 			t.Errorf("%s: trusted %t, want %t", name, got, c.want)
 		}
+	}
+}
+
+// TestAWorkloadIsTrustedWhateverItsStatus: its generation counts the changes of its spec, and its metadata shows the others.
+func TestAWorkloadIsTrustedWhateverItsStatus(t *testing.T) {
+	owned := func(manager, at string) []any {
+		return []any{map[string]any{"manager": manager, "operation": "Apply", "fieldsV1": map[string]any{"f:spec": map[string]any{at: map[string]any{}}}}}
+	}
+	now := deploymentEvent(nil)
+	for name, c := range map[string]struct {
+		changes map[string]any
+		want    bool
+	}{
+		"as it was":           {nil, true},
+		"another status":      {map[string]any{"resourceVersion": "9"}, true},
+		"another spec":        {map[string]any{"generation": int64(3)}, false},
+		"another label":       {map[string]any{"labels": map[string]any{object.PartOf: "app", "team": "b"}}, false},
+		"an annotation":       {map[string]any{"annotations": map[string]any{"a": "b"}}, false},
+		"it is being deleted": {map[string]any{"deletionTimestamp": "2026-01-01T00:00:00Z"}, false},
+		"made again":          {map[string]any{"uid": "2"}, false},
+		"a field of ours":     {map[string]any{"managedFields": owned(ownership.Manager, "f:paused")}, false},
+		"our entry is gone":   {map[string]any{"managedFields": owned("other", "f:replicas")}, false},
+	} {
+		e := NewEngine(Dependencies{}, nil)
+		r := &managedObject{
+			id: now.ID, description: description{served: "v1"}, observation: observation{appliedUID: "1", settled: live.ParseSettled(live.SettledAt(now.Object).String())},
+		}
+		ev := deploymentEvent(c.changes)
+		if got := r.matchesTrusted(newPendingEvent(ev), e); got != c.want {
+			t.Errorf("%s: trusted %t, want %t", name, got, c.want)
+		}
+		e.OnClaimant(autoscalerOf("web"))
+		if r.matchesTrusted(newPendingEvent(ev), e) {
+			t.Errorf("%s: trusted, though an autoscaler has come", name)
+		}
+	}
+}
+
+func autoscalerOf(name string) object.Object {
+	return object.Object{
+		"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+		"spec": map[string]any{"scaleTargetRef": map[string]any{"apiVersion": "apps/v1", "kind": "Deployment", "name": name}},
 	}
 }
 
@@ -57,11 +128,11 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 	fresh := func() *managedObject {
 		return &managedObject{
 			id: object.ID{Kind: "ConfigMap"}, state: objectState{phase: applied, compared: true},
-			description: description{served: "v1", digest: "sha256:1"}, observation: observation{version: 7, uid: "1", appliedUID: "1"},
+			description: description{served: "v1", digest: "sha256:1"}, observation: observation{settled: live.ParseSettled("7"), uid: "1", appliedUID: "1"},
 		}
 	}
-	if got := fresh().judgedAt(); got != "7" {
-		t.Fatalf("judged at %q, want 7", got)
+	if got := fresh().settledAs(); got != "7" {
+		t.Fatalf("judged as %q, want 7", got)
 	}
 	for name, spoil := range map[string]func(*managedObject){
 		"not judged":             func(r *managedObject) { r.state.compared = false },
@@ -71,17 +142,14 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 		"a field is withheld":    func(r *managedObject) { r.withheld = []field.Path{field.NewPath("data")} },
 		"a Secret, not digested": func(r *managedObject) { r.digest = "" },
 		"admission changed it":   func(r *managedObject) { r.baseline = mutatedBaseline(t) },
-		"no version":             func(r *managedObject) { r.version = 0 },
+		"no state":               func(r *managedObject) { r.settled = live.Settled{} },
 		"no uid":                 func(r *managedObject) { r.uid, r.appliedUID = "", "" },
 		"another object":         func(r *managedObject) { r.uid = "2" },
-		"health is in its status": func(r *managedObject) {
-			r.id, r.served = object.ID{Group: "apps", Kind: "Deployment", Name: "web"}, "v1"
-		},
 	} {
 		r := fresh()
 		spoil(r)
-		if got := r.judgedAt(); got != "" {
-			t.Errorf("%s: judged at %q", name, got)
+		if got := r.settledAs(); got != "" {
+			t.Errorf("%s: judged as %q", name, got)
 		}
 	}
 }
@@ -136,7 +204,9 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 		return h.take("app")[configMapEvent("", "").ID]
 	}
 	fresh := func() *managedObject {
-		return &managedObject{observation: observation{appliedUID: "1", trusted: 7, assessed: rules{by: health.Reconciled}}}
+		r := trusting("7")
+		r.assessed = rules{by: health.Reconciled}
+		return r
 	}
 
 	r := fresh()
@@ -154,14 +224,23 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 		t.Errorf("what has changed is to be judged, not %+v", r)
 	}
 	waits := newPendingEvent(configMapEvent("1", "9"))
+	waiting := func(p *pendingEvent) *managedObject {
+		r := trusting("7")
+		r.pending = p
+		return r
+	}
+	judged := func(r *managedObject) *managedObject {
+		r.version = 9
+		return r
+	}
 	for name, c := range map[string]struct {
 		r *managedObject
 		u *pendingEvent
 	}{
 		"no event":          {fresh(), nil},
-		"a newer event":     {&managedObject{observation: observation{appliedUID: "1", trusted: 7}, inbox: inbox{pending: waits}}, held("7")},
-		"a judged object":   {&managedObject{observation: observation{appliedUID: "1", trusted: 7, version: 9}}, held("7")},
-		"a judged one, old": {&managedObject{observation: observation{appliedUID: "1", version: 9}}, held("8")},
+		"a newer event":     {waiting(waits), held("7")},
+		"a judged object":   {judged(trusting("7")), held("7")},
+		"a judged one, old": {judged(trusting("")), held("8")},
 	} {
 		pending, version := c.r.pending, c.r.version
 		if err := c.r.takeEarly(c.u, e); err != nil {

@@ -131,7 +131,7 @@ func (r *managedObject) observed(o object.Object, e *Engine) bool {
 		r.uid = uid
 	}
 	r.version = versionOf(o)
-	r.fingerprint = live.Fingerprint(e.Hasher, o)
+	r.fingerprint, r.settled = live.Fingerprint(e.Hasher, o), live.SettledAt(o)
 	if p := r.pending; p != nil && !p.Gone && p.uid == r.uid && r.knows(p.version) {
 		r.pending = nil // the watch was quicker than the answer
 	}
@@ -242,6 +242,7 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 	r.state.compare(comparison{current: current, present: w.live != nil, enforced: enforced})
 	if w.live == nil {
 		r.health, r.podReport, r.fingerprint = w.healthOfAbsent(), nil, 0
+		r.settled = live.Settled{}
 		return recovered, err
 	}
 	if r.observed(w.live, w.engine) {

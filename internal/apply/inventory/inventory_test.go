@@ -69,7 +69,7 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 				Version: word.Draw(t, "v"), UID: maybe.Draw(t, "u"), Sent: maybe.Draw(t, "s"),
 			}
 			if e.Sent != "" {
-				e.Judged = rapid.StringMatching(`[0-9]{0,9}`).Draw(t, "judged")
+				e.Judged = rapid.StringMatching(`[0-9]{0,9}|s[A-Za-z0-9_-]{22}`).Draw(t, "judged")
 			}
 			entries = append(entries, e)
 		}

@@ -125,7 +125,7 @@ func parseEntry(f []string) (Entry, error) {
 	e := Entry{ID: object.ID{Group: f[0], Kind: f[2], Namespace: f[3], Name: f[4]}, Version: f[1], UID: f[5], Found: wasFound}
 	var judged bool
 	if e.Sent, e.Judged, judged = strings.Cut(f[6], judgedAt); judged && (e.Sent == "" || e.Judged == "") {
-		return Entry{}, errors.New("a resourceVersion without a digest, or none after the mark for one")
+		return Entry{}, errors.New("a state without a digest, or none after the mark for one")
 	}
 	if e.ID.Kind == "" || e.ID.Name == "" || e.Version == "" {
 		return Entry{}, errors.New("an object without a name, kind or version")
@@ -133,7 +133,7 @@ func parseEntry(f []string) (Entry, error) {
 	return e, nil
 }
 
-// judgedAt stands between the digest and the resourceVersion at which the object was judged. A truce that does not know the mark reads another
+// judgedAt stands between the digest and the state in which the object was judged. A truce that does not know the mark reads another
 // digest than its own, and judges the object again.
 const judgedAt = "@"
 
