@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/pause"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/signing"
 	"github.com/truce-gitops/truce/internal/model/variables"
 )
@@ -132,6 +133,8 @@ type App struct {
 	OwnFinalizer string
 	// GuardFinalizer is the finalizer that is put on the custom resource before anything is made; empty for none.
 	GuardFinalizer string
+	// EndHooks are the events at which hooks run when the app is deleted; none where its objects stay then.
+	EndHooks []hook.End
 
 	Prune Prune
 	// PruneLimit is the number of objects that may be pruned within ten minutes without approval: nil for the default limits, math.MaxInt for any

@@ -54,6 +54,10 @@ const (
 	PostSync Event = "PostSync"
 	SyncFail Event = "SyncFail"
 
+	// Those of the end of an Application.
+	BeforeEnd Event = "PreDelete"
+	AfterEnd  Event = "PostDelete"
+
 	BeforeCreation DeletePolicy = "before-hook-creation"
 	WhenSucceeded  DeletePolicy = "hook-succeeded"
 	WhenFailed     DeletePolicy = "hook-failed"
