@@ -61,3 +61,62 @@ func (w *world) waitsFor(name, message string) {
 		return text(o, "status", "operationState", "phase") == "Running" && strings.Contains(text(o, "status", "operationState", "message"), message)
 	})
 }
+
+func TestAPruneWaitsUntilTheWaveBeforeIsGone(t *testing.T) {
+	held := func(name, wave string) string {
+		return replace(t, configOfWave(name, wave, "1"), "annotations:", "finalizers: [stories.truce.dev/hold], annotations:")
+	}
+	var w *world
+	release := func(name string) {
+		w.patch(configmaps, name, map[string]any{"metadata": map[string]any{"finalizers": nil}}, "stories")
+	}
+	ends := func(name string) {
+		t.Helper()
+		w.await(w.Watch(t, configmaps, w.ns, name), func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil })
+	}
+	stay := configOfWave("stays", "0", "1") + configOfWave("stays-too", "0", "1") + configOfWave("stays-as-well", "0", "1") + configOfWave("stays-with-them", "0", "1")
+	w = newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+stay+configOfWave("first", "-1", "1")+held("second", "1")+held("third", "2"))
+	w.application("web", "app", automated)
+	w.inSync("web")
+	w.repo.Commit(map[string]string{"app/all.yaml": stay}, "two")
+	ends("third")
+	w.waitsFor("web", "waiting until ConfigMap "+w.ns+"/third is gone")
+	if !w.isThere(configmaps, "second") || !w.isThere(configmaps, "first") {
+		t.Error("an earlier wave was pruned before the last one was gone")
+	}
+	release("third")
+	ends("second")
+	w.waitsFor("web", "waiting until ConfigMap "+w.ns+"/second is gone")
+	if !w.isThere(configmaps, "first") {
+		t.Error("the first wave was pruned before the second one was gone")
+	}
+	release("second")
+	w.goes(configmaps, "first")
+	w.inSync("web")
+	o := w.operates("web", "Succeeded", "")
+	var pruned []string
+	for _, r := range entries(o, "status", "operationState", "syncResult", "resources") {
+		if r["status"] == "Pruned" {
+			pruned = append(pruned, r["name"].(string))
+		}
+	}
+	if got := strings.Join(pruned, " "); got != "third second first" {
+		t.Errorf("the operation says that %q were pruned", got)
+	}
+
+	// So are the objects of an Application that is deleted.
+	w.repo.Commit(map[string]string{"app/all.yaml": stay + held("late", "1")}, "three")
+	w.exists(configmaps, "late")
+	w.inSync("web")
+	w.kubectl("delete", "application.argoproj.io/web", "--wait=false")
+	ends("late")
+	w.argoCondition("web", "Notice", "waiting until ConfigMap "+w.ns+"/late is gone")
+	if !w.isThere(configmaps, "stays") {
+		t.Error("the first wave was deleted before the last one was gone")
+	}
+	release("late")
+	w.until("the end of the Application", func() bool { return w.get(applications, "web") == nil })
+	if w.isThere(configmaps, "stays") {
+		t.Error("the first wave is still there")
+	}
+}

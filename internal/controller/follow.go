@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
@@ -59,7 +60,20 @@ func (f *follower) follow(key app.Key, all []health.Check) {
 func (f *follower) watch(check health.Check) *followed {
 	ctx, end := context.WithCancel(f.ctx)
 	i := live.Interest{GVK: check.GVK(), Namespace: check.ID.Namespace, Name: check.ID.Name, Depth: live.Metadata}
-	f.watcher.Watch(ctx, i, func(live.Event) { f.enqueue(check) })
+	var seen atomic.Bool
+	w := f.watcher.Watch(ctx, i, func(live.Event) {
+		seen.Store(true)
+		f.enqueue(check)
+	})
+	go func() {
+		select {
+		case <-w.Synced():
+			if !seen.Load() { // it may have gone before the watch began
+				f.enqueue(check)
+			}
+		case <-ctx.Done():
+		}
+	}()
 	return &followed{end: end, by: map[app.Key]bool{}}
 }
 

@@ -66,6 +66,7 @@ type PruneInput struct {
 	Rules          optout.PruneRules // by which the objects themselves ask to stay; nil deletes nothing, as any of them might ask for it
 	Limit          *int              // see app.App.PruneLimit
 	Approved       string            // the token that a user has approved
+	Continued      string            // the token of what is left of an approved list
 	AppDeleted     bool              // the app itself was deleted: its user has asked for it
 }
 
@@ -93,11 +94,11 @@ func PlanPrune(in PruneInput) PrunePlan {
 		s.sort(in, g)
 	}
 	slices.SortFunc(s.Delete, object.ID.Compare)
-	s.Token = approvalToken(s.Delete, in.Gone)
+	s.Token = in.ApprovalToken(s.Delete)
 	why := cmp.Or(s.confirm, tooMuch(in, s.Delete))
 	switch {
 	case why == "" || in.AppDeleted:
-	case in.Approved == s.Token:
+	case in.Approved == s.Token, in.Continued == s.Token:
 		s.Approved = true
 	default:
 		s.Held = fmt.Sprintf("%s%s; to approve, run truce app approve-prune, or annotate the app with truce.dev/approve-prune=%s",
@@ -207,10 +208,10 @@ func exceeds(in PruneInput, n int) bool {
 	return n > pruneCount && float64(n) > pruneShare*float64(in.Total) || half && (n > pruneMost || in.IdentityChange != "")
 }
 
-// approvalToken names a list of objects by their IDs and uids: an object that takes the place of one that was approved is not approved.
-func approvalToken(list []object.ID, gone []PruneCandidate) string {
-	uids := make(map[object.ID]string, len(gone))
-	for _, g := range gone {
+// ApprovalToken names a list of objects by their IDs and uids: an object that takes the place of one that was approved is not approved.
+func (in PruneInput) ApprovalToken(list []object.ID) string {
+	uids := make(map[object.ID]string, len(in.Gone))
+	for _, g := range in.Gone {
 		uids[g.ID] = g.Live.UID()
 	}
 	h := sha256.New()

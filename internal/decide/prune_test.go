@@ -139,3 +139,22 @@ func TestOnlyWhatBearsTheMarkOfThisAppAndIsRecordedIsDeleted(t *testing.T) {
 		}
 	}
 }
+
+// TestAnApprovalHoldsForWhatIsLeft: an approved prune that waits between waves goes on with the rest of the list, and with no other one.
+func TestAnApprovalHoldsForWhatIsLeft(t *testing.T) {
+	in := decide.PruneInput{Gone: leaving(20), Total: 20, Label: "flux-system.web", Policy: app.PruneDelete, Rules: anyRule}
+	in.Approved = decide.PlanPrune(in).Token
+	all := decide.PlanPrune(in)
+	if all.Held != "" || !all.Approved {
+		t.Fatalf("the approved list: %+v", all)
+	}
+	in.Continued = in.ApprovalToken(all.Delete[:15])
+	in.Gone = in.Gone[:15]
+	if rest := decide.PlanPrune(in); rest.Held != "" || !rest.Approved {
+		t.Errorf("the rest of the approved list: %+v", rest)
+	}
+	in.Gone = in.Gone[:14]
+	if other := decide.PlanPrune(in); other.Held == "" {
+		t.Errorf("another list: %+v", other)
+	}
+}

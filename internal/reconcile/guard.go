@@ -32,6 +32,7 @@ func (r *appRun) windowBegin() time.Time { return r.engine.Now().Add(-decide.Pru
 // countGuard adds to a judgement what the prune guard counts besides the objects that leave now.
 func (r *appRun) countGuard(ctx context.Context, s *pruneRun, leaving int) {
 	g := r.inventory.Guard
+	s.in.Continued = g.Continued
 	for _, p := range g.Since(r.windowBegin()) {
 		s.in.RecentlyPruned += p.Count
 		if p.Moved {
@@ -82,8 +83,10 @@ func (r *appRun) originChange(ctx context.Context, histories bool) string {
 
 // guardAfter is the guard of a record after a prune.
 func (s *pruneRun) guardAfter(g inventory.Guard, now time.Time) inventory.Guard {
-	g.Pruned = g.Since(now.Add(-s.in.Window()))
-	switch {
+	g.Pruned, g.Continued = g.Since(now.Add(-s.in.Window())), ""
+	switch rest := s.rest(); {
+	case s.plan.Approved && len(rest) > 0:
+		g.Pruned, g.Continued = nil, s.in.ApprovalToken(rest)
 	case s.plan.Approved:
 		g.Pruned = nil
 	case len(s.deleted) > 0:

@@ -97,13 +97,14 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 		r.inventory.Guard = r.newGuard(r.inventory.Guard)
 	}
 	err = r.engine.saveAfterPrune(ctx, r.inventory, err)
-	if r.pruned = listedEntries(swept.deleted); len(r.pruned) > 0 {
-		r.engine.Observer.OnPrune(r.app.Key, r.artifact.Revision, r.pruned)
+	if gone := listedEntries(swept.deleted); len(gone) > 0 {
+		r.engine.Observer.OnPrune(r.app.Key, r.artifact.Revision, gone)
 	}
+	r.pruned = r.state.prunedInWaves(listedEntries(swept.deleted), isWaiting(err))
 	still := stillIn(r.inventory, left)
 	r.report.Notes = append(r.report.Notes, keptNotes(still, swept.kept)...)
 	if len(meant) == len(left) { // else some were not asked about
-		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" && !swept.awaitsApproval(e.ID) })
+		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" && !swept.isStillDue(e.ID) })
 	}
 	r.report.Leaving = leaving(still, swept.kept)
 	return err
@@ -252,18 +253,27 @@ func newerUIDs(saved inventory.Record, uids map[object.ID]string) []inventory.En
 // withoutNamespaceContent leaves out what goes with the app's namespace anyway, if that is being deleted: the rights of the app's account may be gone
 // before it, and the app must not keep the namespace for ever.
 func (e *Engine) withoutNamespaceContent(ctx context.Context, a app.App, all []inventory.Entry) ([]inventory.Entry, error) {
-	if a.Account.IsSelf() || e.Remote != nil { // the rights in a remote cluster do not end with this one's namespace
+	if a.Account.IsSelf() {
 		return all, nil
+	}
+	ending, err := e.isHomeEnding(ctx, a)
+	if err != nil || !ending {
+		return all, err
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(entry inventory.Entry) bool { return entry.ID.Namespace == a.Key.Namespace }), nil
+}
+
+// isHomeEnding reports whether the namespace of an app's custom resource is being deleted, and is in the cluster of its objects.
+func (e *Engine) isHomeEnding(ctx context.Context, a app.App) (bool, error) {
+	if e.Remote != nil { // the rights in a remote cluster do not end with this one's namespace
+		return false, nil
 	}
 	id := object.ID{Kind: "Namespace", Name: a.Key.Namespace}
 	home, err := e.Live.Get(ctx, object.GVK{Version: "v1", Kind: id.Kind}, id)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", id, err)
+		return false, fmt.Errorf("read %s: %w", id, err)
 	}
-	if home.At("metadata", "deletionTimestamp") == nil {
-		return all, nil
-	}
-	return slices.DeleteFunc(slices.Clone(all), func(entry inventory.Entry) bool { return entry.ID.Namespace == id.Name }), nil
+	return home.At("metadata", "deletionTimestamp") != nil, nil
 }
 
 // HasInventory reports whether there is a record of what truce has made for an app.
@@ -299,9 +309,7 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	s := e.state(key)
 	s.inventory.close()
 	e.failures.forget(key)
-	if e.Follow != nil {
-		e.Follow.FollowChecks(key, nil)
-	}
+	e.follow(key, nil) // but for a hook that is waited for
 	s.mu.Lock()
 	ids := missing(s.wanted, nil)
 	s.mu.Unlock()

@@ -22,6 +22,7 @@ import (
 // pruneRun is one judgement of what left Git, and what came of it.
 type pruneRun struct {
 	engine     *Engine
+	app        app.Key
 	from       app.Adoption
 	access     tenancy.Access // of the app's account
 	denied     error          // there is no such access
@@ -38,11 +39,12 @@ type pruneRun struct {
 	// propagation is what becomes of the dependents of what is deleted.
 	propagation hook.Propagation
 	awaits      bool // what is deleted stays in the inventory until it is gone
+	order       pruneWaits
 }
 
 func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 	s := &pruneRun{
-		awaits: a.Deleting && a.AwaitTermination, engine: e, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{}, waveKeys: a.Waves, waves: map[object.ID]int{},
+		awaits: a.Deleting && a.AwaitTermination, order: pruneWaitsOf(a), engine: e, app: a.Key, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{}, waveKeys: a.Waves, waves: map[object.ID]int{},
 		in: decide.PruneInput{
 			Total: total, Rules: e.PruneRules, Label: desired.PartOfValue(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
 		},
@@ -126,9 +128,16 @@ func (s *pruneRun) execute(ctx context.Context, saved *inventory.Record, left []
 	return swept
 }
 
-// awaitsApproval reports whether the object waits for approval.
-func (s *pruneRun) awaitsApproval(id object.ID) bool {
-	return s.plan.Held != "" && slices.Contains(s.plan.Delete, id)
+// isStillDue reports whether the object waits for approval, or for what is deleted before it.
+func (s *pruneRun) isStillDue(id object.ID) bool {
+	return (s.plan.Held != "" || s.order != awaitNothing) && slices.Contains(s.rest(), id)
+}
+
+// rest is what the plan deletes and the run has not.
+func (s *pruneRun) rest() []object.ID {
+	return slices.DeleteFunc(slices.Clone(s.plan.Delete), func(id object.ID) bool {
+		return slices.ContainsFunc(s.deleted, func(e inventory.Entry) bool { return e.ID == id })
+	})
 }
 
 // saveAfterPrune writes what is left in a record after a prune, which may have failed.
@@ -166,19 +175,19 @@ func (s *pruneRun) deletePlanned(ctx context.Context, plan decide.PrunePlan) err
 	if plan.Held != "" {
 		return &stageError{report.PruneHeld, errors.New(plan.Held)}
 	}
-	last := func(a, b object.ID) int {
-		return pruneOrder(s.targets[a].GVK, s.targets[b].GVK, s.waves[a], s.waves[b])
-	}
-	slices.SortStableFunc(plan.Delete, last) // a kind behind its objects, a namespace behind what is in it
-	var failed []error
-	for _, id := range plan.Delete {
-		if err := s.delete(ctx, id); err != nil {
-			failed = append(failed, fmt.Errorf("prune %s: %w", id, err))
+	waves := s.wavesOf(plan)
+	for i, wave := range waves {
+		if err := s.deleteWave(ctx, wave); err != nil {
+			return err
+		}
+		if i == len(waves)-1 && s.order != awaitEachWave {
+			break
+		}
+		if err := s.awaitGone(ctx, wave); err != nil {
+			return err
 		}
 	}
-	if len(failed) > 0 {
-		return &stageError{report.PruneFailed, errors.Join(failed...)}
-	}
+	s.endWaits()
 	return nil
 }
 

@@ -12,6 +12,8 @@ type Guard struct {
 	Size   int     `json:"size,omitempty"`
 	Origin Origin  `json:"origin,omitzero"`
 	Pruned []Prune `json:"pruned,omitempty"` // lately, without an approval; oldest first
+	// Continued is the token of what is left of an approved prune, which waits for one wave after the other; empty for none.
+	Continued string `json:"continued,omitempty"`
 }
 
 // Origin is where an app's files come from and where its objects go.

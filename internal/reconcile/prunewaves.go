@@ -1,0 +1,133 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/apply/hooks"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// pruneWaits says for what a prune waits.
+type pruneWaits string
+
+// The values of pruneWaits.
+const (
+	awaitNothing  pruneWaits = ""
+	awaitNextWave pruneWaits = "between waves" // a sync wave is deleted when the one before it is gone
+	awaitEachWave pruneWaits = "each wave"     // the same, and hooks follow when the last one is gone
+)
+
+func pruneWaitsOf(a app.App) pruneWaits {
+	switch {
+	case len(a.Waves) == 0:
+		return awaitNothing
+	case a.Deleting && a.AsksForHooks(hook.AfterEnd):
+		return awaitEachWave
+	}
+	return awaitNextWave
+}
+
+// pruneWave is what is deleted at once, or has been already.
+type pruneWave struct {
+	ids    []object.ID // to be deleted, in their order
+	ending []object.ID // that were deleted before, and are still there
+}
+
+// wavesOf sorts what a plan deletes, a kind behind its objects and a namespace behind what is in it, and splits it where the prune waits.
+func (s *pruneRun) wavesOf(plan decide.PrunePlan) []pruneWave {
+	all, ending := slices.Clone(plan.Delete), map[object.ID]bool{}
+	if s.order != awaitNothing {
+		for id, why := range plan.Keep {
+			if ending[id] = why.BeingDeleted; ending[id] {
+				all = append(all, id)
+			}
+		}
+	}
+	slices.SortFunc(all, object.ID.Compare)
+	slices.SortStableFunc(all, func(a, b object.ID) int {
+		return pruneOrder(s.targets[a].GVK, s.targets[b].GVK, s.waves[a], s.waves[b])
+	})
+	var out []pruneWave
+	for i, id := range all {
+		if i == 0 || s.order != awaitNothing && !s.sameWave(all[i-1], id) {
+			out = append(out, pruneWave{})
+		}
+		last := &out[len(out)-1]
+		if ending[id] {
+			last.ending = append(last.ending, id)
+		} else {
+			last.ids = append(last.ids, id)
+		}
+	}
+	return out
+}
+
+func (s *pruneRun) sameWave(a, b object.ID) bool {
+	needed := func(id object.ID) bool { return desired.WaveOfKind(s.targets[id].GVK) == desired.FirstWave }
+	return s.waves[a] == s.waves[b] && needed(a) == needed(b) || needed(a) && needed(b)
+}
+
+func (s *pruneRun) deleteWave(ctx context.Context, wave pruneWave) error {
+	var failed []error
+	for _, id := range wave.ids {
+		if err := s.delete(ctx, id); err != nil {
+			failed = append(failed, fmt.Errorf("prune %s: %w", id, err))
+		}
+	}
+	if len(failed) > 0 {
+		return &stageError{report.PruneFailed, errors.Join(failed...)}
+	}
+	return nil
+}
+
+// awaitGone returns nil when what a wave has deleted is gone. Else the error is InProgress, and the end of an object enqueues the app; until then the
+// inventory has the object.
+func (s *pruneRun) awaitGone(ctx context.Context, wave pruneWave) error {
+	var waits hooks.WaitErrors
+	for _, id := range slices.Concat(wave.ids, wave.ending) {
+		now, err := s.readEntry(ctx, s.entries[id])
+		if err != nil && !errors.Is(err, live.ErrUnknownKind) {
+			return &stageError{report.PruneFailed, err}
+		}
+		if now.Live == nil || now.Live.At("metadata", "deletionTimestamp") == nil {
+			continue
+		}
+		s.forget = slices.DeleteFunc(s.forget, func(f object.ID) bool { return f == id })
+		waits = append(waits, hooks.WaitError{
+			Check: health.Check{ID: id, Version: s.targets[id].GVK.Version}, For: hooks.ForAbsence, Text: "waiting until " + id.String() + " is gone",
+		})
+	}
+	if len(waits) == 0 {
+		return nil
+	}
+	s.engine.awaitHook(s.app, &hookWaitError{WaitErrors: waits, access: s.access})
+	return &stageError{report.InProgress, waits}
+}
+
+// endWaits has the app enqueued no more by what it has waited for.
+func (s *pruneRun) endWaits() {
+	if s.order != awaitNothing {
+		s.engine.awaitHook(s.app, nil)
+	}
+}
+
+// prunedInWaves is what a prune has deleted: in this run, and in those before it where it has waited. goesOn says that it waits again.
+func (s *appState) prunedInWaves(gone []report.ListedObject, goesOn bool) []report.ListedObject {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	all := append(slices.Clip(s.prunedBefore), gone...)
+	if s.prunedBefore = nil; goesOn {
+		s.prunedBefore = all
+	}
+	return all
+}
