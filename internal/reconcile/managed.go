@@ -56,6 +56,7 @@ type description struct {
 	digest   string        // of text, comparable across processes
 	file     string
 	line     int
+	wave     int // in which an operation applies it
 	// sensitive are its fields that hold what came from a Secret; nil for none.
 	sensitive *redact.Sensitive
 }
@@ -120,7 +121,7 @@ func (r *managedObject) setDesired(o desired.Object, owner app.Key, last invento
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.owner, r.served, r.file, r.line, r.sensitive = owner, internString(o.GVK.Version), o.File, o.Line, nil
+	r.owner, r.served, r.file, r.line, r.wave, r.sensitive = owner, internString(o.GVK.Version), o.File, o.Line, o.SyncWave, nil
 	if !o.Sensitive.IsZero() {
 		r.sensitive = &o.Sensitive
 	}

@@ -42,7 +42,7 @@ func (r *managedObject) startOver() *managedObject {
 	defer r.mu.Unlock()
 	return &managedObject{
 		reconcileLock: r.reconcileLock, id: r.id, owner: r.owner, memory: r.memory, savedMemory: r.savedMemory,
-		description: description{served: r.served, file: r.file, line: r.line},
+		description: description{served: r.served, file: r.file, line: r.line, wave: r.wave},
 		observation: observation{assessed: r.assessed},
 	}
 }

@@ -61,8 +61,10 @@ type Report struct {
 	Images   []string   // of containers, as Git names them, in order
 	Notes    []string   // worth saying, stopped nothing
 	Planned  []string   // which hooks an operation would run, in their order; of a preview alone
-	At       time.Time  // when the newest run began
-	Seen     time.Time  // when this was put together: what is overdue is judged by it
+	// EndHooks are the events at which hooks run when the app is deleted. They are known when the revision was rendered.
+	EndHooks []hook.Event
+	At       time.Time // when the newest run began
+	Seen     time.Time // when this was put together: what is overdue is judged by it
 }
 
 // End is how a run ended.
@@ -153,6 +155,7 @@ type Object struct {
 	Problem  string    // why it could not be brought in line; redacted
 	File     string    // in the source, that describes it
 	Line     int       // where in File the object begins
+	Wave     int       // the sync wave in which an operation applies it
 	Applied  bool      // the server holds our newest version of it
 	Judged   bool      // it was compared with the newest version that Git has
 	// Suspected says that the object may be missing, and is about to be read. Health is Missing of one that is known to be.

@@ -170,7 +170,7 @@ func resources(r report.Report) []resourceStatus {
 		h := o.HealthStatus()
 		out = append(out, resourceStatus{
 			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
-			Status: string(o.Sync()), Health: &healthStatus{Status: string(h.Code), Message: h.Message},
+			Status: string(o.Sync()), Health: &healthStatus{Status: string(h.Code), Message: h.Message}, SyncWave: int64(o.Wave),
 		})
 	}
 	for _, o := range r.Leaving {

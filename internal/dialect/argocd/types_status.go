@@ -43,6 +43,7 @@ type resourceStatus struct {
 	Status          string        `json:"status,omitempty"`
 	Health          *healthStatus `json:"health,omitempty"`
 	RequiresPruning bool          `json:"requiresPruning,omitempty"`
+	SyncWave        int64         `json:"syncWave,omitempty"`
 }
 
 type condition struct {
