@@ -102,3 +102,67 @@ func TestAnOperationGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T)
 		})
 	}
 }
+
+// hooksOfAnEnd are hooks around the deletion of an object, which the sandbox runs.
+var hooksOfAnEnd = strings.NewReplacer("PreSync", "PreDelete", "PostSync", "PostDelete").Replace(hooksThatRun)
+
+// deletes deletes the Application of hooksOfAnEnd, and does not wait for that.
+func (s *stage) deletes() {
+	s.t.Helper()
+	s.kubectl("delete", "application.argoproj.io/web", "--wait=false")
+}
+
+func (s *stage) isDeleted() {
+	s.t.Helper()
+	s.until("the end of the Application", func() bool { return s.get(applications, "web") == nil })
+	if s.get(configmaps, "web") != nil {
+		s.t.Error("the object is still there")
+	}
+}
+
+func TestADeletionGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Start(t)
+	installCRDs(t, c)
+	binary := buildTruce(t)
+	begin := func(s *stage) {
+		s.operate()
+		s.toll.disarm()
+		s.start()
+		s.heldBy("web", preDeleteFinalizer, preDeleteFinalizer+"/cleanup", postDeleteFinalizer, postDeleteFinalizer+"/cleanup")
+		s.quiet()
+	}
+	var requests []string
+	t.Run("no kill", func(t *testing.T) {
+		s := newStage(t, c, binary, hooksOfAnEnd)
+		begin(s)
+		s.toll.forget()
+		s.deletes()
+		s.isDeleted()
+		requests = s.toll.requests()
+	})
+	points := aroundHooks(requests)
+	if len(points) < 4 {
+		t.Fatalf("of %d requests %v are about hooks:\n%s", len(requests), points, strings.Join(requests, "\n"))
+	}
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(points[:4]))) {
+		t.Run(fmt.Sprintf("killed after %d %s", n, strings.Fields(requests[n-1])[0]), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, c, binary, hooksOfAnEnd)
+			first, last := s.Watch(t, jobs, s.ns, "before"), s.Watch(t, jobs, s.ns, "after")
+			begin(s)
+			s.toll.arm(map[int]fault{n: death{after, s.kill}})
+			s.deletes()
+			s.crashed()
+			s.toll.disarm()
+			s.begin()
+			s.isDeleted()
+			if ran := len(uidsOf(first)); ran != 1 {
+				t.Errorf("the hook before the end ran %d times", ran)
+			}
+			if ran := len(uidsOf(last)); ran != 1 {
+				t.Errorf("the hook after the end ran %d times", ran)
+			}
+		})
+	}
+}

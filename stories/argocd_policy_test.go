@@ -116,7 +116,7 @@ func TestWhatAnObjectAsksForByAnnotationIsDoneOrSaid(t *testing.T) {
 -- app/a.yaml --
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: hook, namespace: NAMESPACE, annotations: {argocd.argoproj.io/hook: PreDelete}}
+metadata: {name: hook, namespace: NAMESPACE, annotations: {argocd.argoproj.io/hook: PreDrain}}
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -132,7 +132,7 @@ metadata: {name: goes, namespace: NAMESPACE}
 `)
 	w.application("asks", "app", automated)
 	w.inSync("asks")
-	t.Log(w.argoCondition("asks", "Notice", "ConfigMap "+w.ns+"/hook is no PreDelete hook here"))
+	t.Log(w.argoCondition("asks", "Notice", "ConfigMap "+w.ns+"/hook is no PreDrain hook here"))
 	if w.isThere(configmaps, "hook") || !w.isThere(configmaps, "late") {
 		t.Errorf("hook is there: %v, late: %v", w.isThere(configmaps, "hook"), w.isThere(configmaps, "late"))
 	}

@@ -137,6 +137,9 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	if e.app.Adoption.Mode == app.HandBack && r.Stage == report.Done {
 		c.removeOwnMarks(ctx, e)
 	}
+	if wait := c.markEndHooks(ctx, key, r); wait > 0 {
+		return wait
+	}
 	return c.schedule(key, e.app, r)
 }
 
@@ -298,6 +301,9 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 			return max(c.forgetApp(ctx, e.app.Key), c.removeFinalizers(ctx, e, keeps))
 		}
 	}
+	if wait := c.awaitEndHooks(e); wait > 0 {
+		return wait
+	}
 	if c.terminations.isOverdue(e.app.Key) {
 		e.app.AwaitTermination = false
 		c.emitDeletion(e, nil, report.InProgress)
@@ -306,13 +312,13 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 	var waits hooks.WaitErrors
 	if errors.As(err, &waits) {
 		c.reportDeletion(ctx, e, report.InProgress, waits.Error())
-		return max(time.Until(waits.Until()), time.Millisecond)
+		return untilLookedAgain(e, waits)
 	}
 	if err != nil {
 		c.emitDeletion(e, deleted, report.PruneFailed)
 		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
 		c.reportStuckDeletion(ctx, e, err)
-		return retryObject
+		return pauseOfDeletion(e, err)
 	}
 	c.emitDeletion(e, deleted, report.Succeeded)
 	if len(awaited) > 0 {
@@ -340,7 +346,8 @@ func (c *Controller) reportStuckDeletion(ctx context.Context, e appEntry, why er
 func (c *Controller) reportDeletion(ctx context.Context, e appEntry, reason report.Reason, message string) {
 	now := time.Now()
 	r := report.Report{App: e.app.Key, Generation: e.app.Generation, Stage: report.Admit, Reason: reason, Message: message, At: now, Seen: now}
-	if err := c.answer(ctx, e, e.front.Status(e.cr, r), nil); err != nil && !apierrors.IsConflict(err) && !errors.Is(err, errGone) {
+	r.Request = e.app.Request
+	if err := c.answer(ctx, e, e.front.Status(e.cr, r), e.front.AnsweredRequests(e.cr, r)); err != nil && !apierrors.IsConflict(err) && !errors.Is(err, errGone) {
 		c.Log.Warn("status", "app", e.app.Key.String(), "error", err.Error())
 	}
 }

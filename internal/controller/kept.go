@@ -39,9 +39,10 @@ type request struct {
 	uid               string
 	spec, annotations digest
 	deleting          bool
+	held              digest // by which finalizers, once it is being deleted
 }
 
-// requestOf distinguishes what a user wrote from what came of it: a status or a finalizer asks for nothing, and neither does it that a
+// requestOf distinguishes what a user wrote from what came of it: a status or a finalizer asks for nothing, unless a deletion waits for it, and neither does it that a
 // request is taken off (answered). The generation does not show it: where the status is no subresource, it counts our own writes.
 func requestOf(cr object.Object, answered []field.Pointer) request {
 	all, _ := cr.At("metadata", "annotations").(map[string]any)
@@ -51,8 +52,12 @@ func requestOf(cr object.Object, answered []field.Pointer) request {
 			delete(annotations, p[2])
 		}
 	}
-	return request{
+	r := request{
 		uid: cr.UID(), spec: sha256.Sum256([]byte(fingerprintOf(cr["spec"]))), annotations: sha256.Sum256([]byte(fingerprintOf(annotations))),
 		deleting: cr.At("metadata", "deletionTimestamp") != nil,
 	}
+	if r.deleting {
+		r.held = sha256.Sum256([]byte(fingerprintOf(cr.At("metadata", "finalizers"))))
+	}
+	return r
 }

@@ -198,6 +198,7 @@ func (r *appRun) normalize(ctx context.Context) error {
 	r.report.Repeated = r.set.Repeated
 	r.set.KnowSecrets(r.secrets)
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
+	r.report.EndHooks = endHooksOf(r.set)
 	r.report.Notes = append(r.report.Notes, asideNotes(r.set)...)
 	if r.app.Policy.Mode == app.Preview {
 		r.report.Planned = plannedHooks(r.set)
@@ -216,8 +217,8 @@ func asideNotes(s desired.Set) []string {
 	var out []string
 	for _, h := range s.Hooks {
 		for _, moment := range h.At.Moments {
-			if !slices.Contains(syncEvents, hook.Event(moment)) {
-				out = append(out, fmt.Sprintf("%s is no %s hook here: truce runs hooks of PreSync, Sync, PostSync and SyncFail", h.Data.ShownID(), moment))
+			if event := hook.Event(moment); !slices.Contains(syncEvents, event) && !slices.Contains(endEvents, event) {
+				out = append(out, fmt.Sprintf("%s is no %s hook here: truce runs hooks of PreSync, Sync, PostSync, SyncFail, PreDelete and PostDelete", h.Data.ShownID(), moment))
 			}
 		}
 	}

@@ -38,7 +38,7 @@ func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, aw
 	if err != nil {
 		return nil, nil, err
 	}
-	removal, err := e.beginRemoval(ctx, a, before > 0)
+	removal, err := e.beginRemoval(ctx, a, &saved)
 	if err != nil {
 		return nil, nil, e.saveAfterPrune(ctx, saved, err)
 	}
@@ -49,7 +49,7 @@ func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, aw
 		awaited, err = run.stillTerminating(ctx, &saved)
 	}
 	if err == nil {
-		err = removal.end(ctx)
+		err = removal.end(ctx, &saved)
 	}
 	if err != nil {
 		return deleted, awaited, e.saveAfterPrune(ctx, saved, err)

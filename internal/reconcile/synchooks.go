@@ -53,7 +53,7 @@ func (r *appRun) beginSync(ctx context.Context) error {
 		return err
 	}
 	r.takeUpOperation()
-	r.hooks = r.newSyncHooks()
+	r.hooks = r.newSyncHooks(syncEvents)
 	if op := r.inventory.Operation; op.Cause != "" && !op.Ended {
 		return r.hooks.afterFailure(ctx, &stageError{report.ApplyFailed, errors.New(op.Cause)})
 	}
@@ -113,11 +113,12 @@ func (r *appRun) operationKey() string {
 	return hex.EncodeToString(sum[:8])
 }
 
-func (r *appRun) newSyncHooks() *syncHooks {
+// newSyncHooks are the hooks of events, with how they have run so far.
+func (r *appRun) newSyncHooks(events []hook.Event) *syncHooks {
 	s := &syncHooks{run: r, runs: map[int]hook.Run{}}
 	for _, h := range r.set.Hooks {
 		for _, moment := range h.At.Moments {
-			if event := hook.Event(moment); slices.Contains(syncEvents, event) {
+			if event := hook.Event(moment); slices.Contains(events, event) {
 				s.add(h, event)
 			}
 		}
@@ -138,6 +139,9 @@ func (s *syncHooks) add(h desired.Hook, event hook.Event) {
 		one.Object.Metadata()["name"] = s.generatedName(h, event)
 	}
 	key := string(event) + " " + one.Object.ID().String()
+	if slices.Contains(endEvents, event) {
+		one.Policies = endPolicies(one.Policies)
+	}
 	if was, ran := s.run.inventory.Operation.Hooks[key]; ran {
 		s.runs[one.Index] = hook.Run(was)
 	}

@@ -99,12 +99,29 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 	return nil
 }
 
-// removal is the uninstall of an app that is deleted; nil for none.
-type removal struct{ run *appRun }
+// removal is the end of an app that is deleted.
+type removal struct {
+	release *appRun   // the uninstall of its release; nil for none
+	hooks   *endHooks // nil for none
+}
 
-// beginRemoval runs the hooks that come before the objects of a deleted app are deleted: the error holds hooks.WaitErrors while one is waited for. Only a release that truce has made is uninstalled.
-func (e *Engine) beginRemoval(ctx context.Context, a app.App, hasObjects bool) (*removal, error) {
-	if a.Release == nil || !hasObjects && (len(a.Release.Known) == 0 || e.refuseElsewhere(a) != nil) {
+// beginRemoval runs the hooks that come before the objects of a deleted app are deleted: the error holds hooks.WaitErrors while one is waited for.
+func (e *Engine) beginRemoval(ctx context.Context, a app.App, saved *inventory.Record) (out removal, err error) {
+	if a.Release != nil {
+		out.release, err = e.beginUninstallOf(ctx, a, len(saved.Entries) > 0)
+		return out, err
+	}
+	if out.hooks, err = e.newEndHooks(ctx, a, *saved); err != nil || out.hooks == nil {
+		return out, err
+	}
+	err = out.hooks.begin(ctx)
+	*saved = out.hooks.run.inventory
+	return out, err
+}
+
+// beginUninstallOf is beginRemoval of a Helm release: nil unless truce has made it.
+func (e *Engine) beginUninstallOf(ctx context.Context, a app.App, hasObjects bool) (*appRun, error) {
+	if !hasObjects && (len(a.Release.Known) == 0 || e.refuseElsewhere(a) != nil) {
 		return nil, nil
 	}
 	access, err := e.accessOf(a)
@@ -130,7 +147,7 @@ func (e *Engine) beginRemoval(ctx context.Context, a app.App, hasObjects bool) (
 	if err := r.beforeObjects(ctx); err != nil {
 		return nil, err
 	}
-	return &removal{r}, nil
+	return r, nil
 }
 
 // renderStored reads the hooks of the newest stored release.
@@ -161,9 +178,9 @@ func (noFiles) Sum(name string) (string, error) {
 }
 
 // end runs the hooks that come after the objects, and deletes the stored releases.
-func (m *removal) end(ctx context.Context) error {
-	if m == nil {
-		return nil
+func (m removal) end(ctx context.Context, saved *inventory.Record) error {
+	if m.release != nil {
+		return m.release.endUninstall(ctx)
 	}
-	return m.run.endUninstall(ctx)
+	return m.hooks.end(ctx, saved)
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
 // interval is how often an Application is looked at without a reason: Argo CD's timeout.reconciliation with its jitter.
@@ -102,7 +103,7 @@ func (r *reading) project(name string) {
 }
 
 // finalizers says what becomes of the objects with the Application: as in Argo CD, they are deleted with it where it bears the
-// finalizer for that, and stay otherwise. Those of hooks are ours to take off, too: hooks are not run.
+// finalizer for that, and stay otherwise. Hooks run with the objects alone.
 func finalizers(cr object.Object, a *app.App) {
 	kept := a.PruneOnDelete == app.PruneKeep // a sync option says so
 	a.PruneOnDelete = app.PruneKeep
@@ -121,6 +122,14 @@ func finalizers(cr object.Object, a *app.App) {
 		}
 		a.Finalizers = append(a.Finalizers, name)
 	}
+	if a.PruneOnDelete == app.PruneDelete {
+		a.EndHooks = []hook.End{endHook(a, hook.BeforeEnd, preDelete), endHook(a, hook.AfterEnd, postDelete)}
+	}
+}
+
+// endHook is an event at the end of an Application: Argo CD has a finalizer for the hooks, and one for what is left of them.
+func endHook(a *app.App, event hook.Event, finalizer string) hook.End {
+	return hook.End{Event: event, Finalizers: []string{finalizer, finalizer + "/cleanup"}, Asked: slices.Contains(a.Finalizers, finalizer)}
 }
 
 // binding are the fields without which nothing can be deleted rightly: in which cluster.

@@ -65,6 +65,9 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 		}
 		add(kind, r.Message)
 	}
+	if r.Reason == report.InProgress && cr.At("metadata", "deletionTimestamp") != nil {
+		add(notice, r.Message)
+	}
 	for _, s := range r.Shared {
 		add(sharedResource, s.String())
 	}

@@ -21,7 +21,7 @@ var moments = optout.Moments{
 	{
 		Annotation: "helm.sh/hook", Closed: true, Except: "crd-install", Names: map[string]string{
 			"pre-install": string(hook.PreSync), "pre-upgrade": string(hook.PreSync), "post-install": string(hook.PostSync), "post-upgrade": string(hook.PostSync),
-			"pre-delete": "PreDelete", "post-delete": "PostDelete",
+			"pre-delete": string(hook.BeforeEnd), "post-delete": string(hook.AfterEnd),
 		},
 		Weights: waveKeys,
 		Deleted: "helm.sh/hook-delete-policy", Deletions: map[string]string{

@@ -110,6 +110,11 @@ func appText(a app.App) string {
 	line("rollout", fmt.Sprintf("%s, drift %s, prune %s, at the end %s", a.Rollout, a.Policy.Remediation, a.Prune, a.PruneOnDelete))
 	line("empty", a.AllowEmpty)
 	line("finalizers", a.Finalizers)
+	for _, h := range a.EndHooks {
+		if h.Asked {
+			line("at the end", h.Event)
+		}
+	}
 	line("reached", a.ReachedRevision)
 	line("policy", fmt.Sprintf("%s, claims %s, pause %s, additions %s", a.Policy.Mode, a.Policy.Claims, a.Policy.Pause, a.Policy.Additions))
 	line("order", orderText(a.SyncRequest))
