@@ -45,7 +45,7 @@ func (p *parts) hooks(o RunOptions, c *controller.Controller) *webhooks.Hooks {
 		return nil
 	}
 	return webhooks.NewHooks(webhooks.Options{
-		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Work: c, Place: o.Webhooks, Log: o.Log,
+		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Work: c, Place: o.Webhooks, Servers: o.Sources, Log: o.Log,
 		Dialect: flux.Receivers{SameNamespace: staysHome(o.Tenancy)},
 	})
 }

@@ -4,7 +4,7 @@
 // Out: sources that are fetched and apps that run at once; the statuses of Receivers.
 // Promise: a request costs little before it is verified: an unknown path reads no body, a body has 1 MiB at most and comes within seconds, and
 // few are read at once; no request waits for a fetch; only the leader answers; no token is in a log, status or answer.
-// Not here: signatures and payloads (source/webhook), what custom resources mean (dialect), fetching (controller).
+// Not here: signatures and payloads (source/webhook), tokens (source/oidc), what custom resources mean (dialect), fetching (controller).
 package webhooks
 
 import (
@@ -14,6 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -27,6 +29,8 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/oidc"
 	"github.com/truce-gitops/truce/internal/source/webhook"
 )
 
@@ -61,13 +65,15 @@ type Options struct {
 	Namespaces cluster.Namespaces
 	Work       Work
 	Place      controller.HookPlace
+	Servers    egress.Policy // of the issuers of tokens
 	Log        *slog.Logger
 }
 
 // Hooks take the webhooks of a controller.
 type Hooks struct {
 	Options
-	slots chan struct{} // of bodies that are read
+	slots  chan struct{} // of bodies that are read
+	tokens *oidc.Verifier
 	leads atomic.Bool
 	knows atomic.Bool // the Receivers
 
@@ -86,9 +92,9 @@ type Hooks struct {
 type entry struct {
 	cr       object.Object
 	receiver webhook.Receiver
-	token    string
+	secret   webhook.Secret
 	path     string
-	missing  string // why the token is not known
+	missing  string // why the secret is not known
 	handled  string
 	pace     *rate.Limiter
 	due      time.Time // when the Secret is read again; zero for at once
@@ -97,7 +103,7 @@ type entry struct {
 // NewHooks returns Hooks. Run and Serve do the work.
 func NewHooks(o Options) *Hooks {
 	return &Hooks{
-		Options: o, slots: make(chan struct{}, mostBodies), receivers: map[webhook.Key]*entry{}, paths: map[[sha256.Size]byte][]webhook.Key{}, changed: make(chan struct{}, 1),
+		Options: o, tokens: &oidc.Verifier{Servers: o.Servers}, slots: make(chan struct{}, mostBodies), receivers: map[webhook.Key]*entry{}, paths: map[[sha256.Size]byte][]webhook.Key{}, changed: make(chan struct{}, 1),
 		argoPace: rate.NewLimiter(perSecond, burst),
 	}
 }
@@ -169,7 +175,7 @@ func (h *Hooks) onReceiver(ev live.Event) {
 	if was != nil {
 		next.pace = was.pace
 		if was.receiver.Generation == next.receiver.Generation && was.receiver.Request == next.receiver.Request { // its status
-			next.token, next.path, next.missing, next.handled, next.due = was.token, was.path, was.missing, was.handled, was.due
+			next.secret, next.path, next.missing, next.handled, next.due = was.secret, was.path, was.missing, was.handled, was.due
 		}
 	}
 	h.receivers[key] = next
@@ -247,39 +253,50 @@ func (h *Hooks) retry(e entry) {
 func (h *Hooks) loaded(ctx context.Context, e entry) entry {
 	e.handled, e.due = e.receiver.Request, time.Now().Add(e.receiver.Interval)
 	if len(e.receiver.Problems) > 0 {
-		e.token, e.path, e.missing = "", "", ""
+		e.secret, e.path, e.missing = webhook.Secret{}, "", ""
 		return e
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	token, err := h.readToken(ctx, e.receiver)
+	secret, err := h.readSecret(ctx, e.receiver)
 	if err != nil {
 		e.due = time.Now().Add(min(retryToken, e.receiver.Interval))
-		if e.token == "" || errors.Is(err, errNoToken) {
-			e.token, e.path, e.missing = "", "", err.Error()
+		if e.path == "" || errors.Is(err, errNoToken) {
+			e.secret, e.path, e.missing = webhook.Secret{}, "", err.Error()
 		}
 		return e
 	}
-	e.token, e.path, e.missing = token, h.Dialect.WebhookPath(e.receiver.Key, token), ""
+	e.secret, e.path, e.missing = secret, h.Dialect.WebhookPath(e.receiver.Key, secret.Token), ""
 	return e
 }
 
 // errNoToken is why a Receiver can take nothing, whatever it has taken before.
 var errNoToken = errors.New("no token")
 
-func (h *Hooks) readToken(ctx context.Context, r webhook.Receiver) (string, error) {
+func (h *Hooks) readSecret(ctx context.Context, r webhook.Receiver) (webhook.Secret, error) {
+	if !webhook.HasSecret(r.Type) {
+		return webhook.Secret{}, nil
+	}
 	name := r.Key.Namespace + "/" + r.Secret
 	s, err := h.Live.Get(ctx, object.GVK{Version: "v1", Kind: "Secret"}, object.ID{Kind: "Secret", Namespace: r.Key.Namespace, Name: r.Secret})
 	if errors.Is(err, live.ErrNotFound) {
-		return "", fmt.Errorf("%w: Secret %s is not there: create it with the key token", errNoToken, name)
+		return webhook.Secret{}, fmt.Errorf("%w: Secret %s is not there: create it with the key token", errNoToken, name)
 	}
 	if err != nil {
-		return "", fmt.Errorf("read Secret %s: %w", name, err)
+		return webhook.Secret{}, fmt.Errorf("read Secret %s: %w", name, err)
 	}
-	text, _ := s.At("data", "token").(string)
-	token, err := base64.StdEncoding.DecodeString(text)
-	if err != nil || len(token) == 0 {
-		return "", fmt.Errorf("%w: Secret %s has no key token", errNoToken, name)
+	var out webhook.Secret
+	need := map[string]*string{"token": &out.Token}
+	if webhook.NeedsEmail(r.Type) {
+		need["email"], need["audience"] = &out.Email, &out.Audience
 	}
-	return string(token), nil
+	for _, key := range slices.Sorted(maps.Keys(need)) {
+		text, _ := s.At("data", key).(string)
+		value, err := base64.StdEncoding.DecodeString(text)
+		if err != nil || len(value) == 0 {
+			return webhook.Secret{}, fmt.Errorf("%w: Secret %s has no key %s", errNoToken, name, key)
+		}
+		*need[key] = string(value)
+	}
+	return out, nil
 }

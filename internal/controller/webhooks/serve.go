@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"strings"
@@ -107,7 +108,7 @@ func (h *Hooks) receive(w http.ResponseWriter, r *http.Request) {
 	}
 	var worst answer
 	for _, e := range all {
-		if a := h.take(e, r.Header, body); a.status > worst.status {
+		if a := h.take(r.Context(), e, r.Header, body); a.status > worst.status {
 			worst = a
 		}
 	}
@@ -149,11 +150,11 @@ func (h *Hooks) body(w http.ResponseWriter, r *http.Request) ([]byte, answer) {
 }
 
 // take does what a request asks a Receiver for.
-func (h *Hooks) take(e *entry, header http.Header, body []byte) answer {
+func (h *Hooks) take(ctx context.Context, e *entry, header http.Header, body []byte) answer {
 	r := e.receiver
-	if err := webhook.VerifySender(r.Type, e.token, header, body); err != nil {
-		h.Log.Warn("webhook refused", "receiver", r.Key.String(), "error", err.Error())
-		return answer{http.StatusUnauthorized, err.Error()}
+	claims, refusal := h.verify(ctx, e, header, body)
+	if refusal != (answer{}) {
+		return refusal
 	}
 	event := webhook.EventOf(r.Type, header)
 	switch {
@@ -169,7 +170,7 @@ func (h *Hooks) take(e *entry, header http.Header, body []byte) answer {
 			return answer{http.StatusBadRequest, err.Error()}
 		}
 	}
-	requested, err := h.request(r, payload)
+	requested, err := h.request(r, map[string]any{cel.Body: payload, cel.Claims: claims})
 	if err != nil {
 		h.Log.Warn("webhook", "receiver", r.Key.String(), "requested", requested, "error", err.Error())
 		return answer{http.StatusBadRequest, "a filter of the Receiver cannot be evaluated over this body"}
@@ -179,7 +180,7 @@ func (h *Hooks) take(e *entry, header http.Header, body []byte) answer {
 }
 
 // request has the named resources look for news that pass the filters, and returns how many. An error is of the first filter that failed.
-func (h *Hooks) request(r webhook.Receiver, payload any) (int, error) {
+func (h *Hooks) request(r webhook.Receiver, about map[string]any) (int, error) {
 	requested := 0
 	var failed error
 	for _, s := range r.Resources {
@@ -187,7 +188,7 @@ func (h *Hooks) request(r webhook.Receiver, payload any) (int, error) {
 			if !s.Matches(cr) {
 				continue
 			}
-			pass, err := passesFilters(cr, payload, r.Filter, s.Filter)
+			pass, err := passesFilters(cr, about, r.Filter, s.Filter)
 			if err != nil && failed == nil {
 				failed = err
 			}
@@ -200,14 +201,15 @@ func (h *Hooks) request(r webhook.Receiver, payload any) (int, error) {
 	return requested, failed
 }
 
-// passesFilters reports whether all filters are true of a resource.
-func passesFilters(cr object.Object, payload any, filters ...cel.Expression) (bool, error) {
+// passesFilters reports whether all filters are true of a resource and what else they are about.
+func passesFilters(cr object.Object, about map[string]any, filters ...cel.Expression) (bool, error) {
+	values := maps.Clone(about)
+	values[cel.Resource] = map[string]any{"apiVersion": cr["apiVersion"], "kind": cr["kind"], "metadata": cr["metadata"]}
 	for _, f := range filters {
 		if f.IsZero() {
 			continue
 		}
-		about := map[string]any{"apiVersion": cr["apiVersion"], "kind": cr["kind"], "metadata": cr["metadata"]}
-		if pass, err := f.IsTrue(map[string]any{cel.Resource: about, cel.Body: payload}); err != nil || !pass {
+		if pass, err := f.IsTrue(values); err != nil || !pass {
 			return false, err
 		}
 	}

@@ -51,12 +51,13 @@ func (n Receivers) Receiver(cr object.Object) webhook.Receiver {
 		out.Interval = r.period("spec.interval", spec.Interval.Duration)
 	}
 	r.receiverType(spec)
-	out.Filter = r.filter("spec.resourceFilter", spec.ResourceFilter)
+	out.Issuers = r.issuers(spec)
+	out.Filter = r.filter("spec.resourceFilter", spec.Type, spec.ResourceFilter)
 	if len(spec.Resources) == 0 {
 		r.Problem("spec.resources", "required")
 	}
 	for i, s := range spec.Resources {
-		out.Resources = append(out.Resources, n.resource(r, fmt.Sprintf("spec.resources[%d]", i), cr.Namespace(), s))
+		out.Resources = append(out.Resources, n.resource(r, fmt.Sprintf("spec.resources[%d]", i), cr.Namespace(), spec.Type, s))
 	}
 	out.Problems, out.Notes = r.Problems, r.Notes
 	return out
@@ -69,6 +70,9 @@ func (r *reading) receiverType(spec notificationv1.ReceiverSpec) {
 		r.Problem("spec.type", "required")
 	case !webhook.Supports(spec.Type):
 		r.Unsupported("spec.type", fmt.Sprintf("%q is not among those whose webhooks truce takes", spec.Type))
+	case spec.Type == notificationv1.GenericOIDCReceiver && spec.SecretRef != nil:
+		r.Problem("spec.secretRef", "want none beside the type %s, whose senders are known by their tokens", spec.Type)
+	case spec.Type == notificationv1.GenericOIDCReceiver:
 	case len(spec.OIDCProviders) > 0:
 		r.Problem("spec.oidcProviders", "want none beside the type %s", spec.Type)
 	case spec.SecretRef == nil || spec.SecretRef.Name == "":
@@ -76,21 +80,19 @@ func (r *reading) receiverType(spec notificationv1.ReceiverSpec) {
 	}
 }
 
-// filter compiles a filter; the zero value for none.
-func (r *reading) filter(field, text string) cel.Expression {
+// filter compiles a filter of a Receiver of that type; the zero value for none.
+func (r *reading) filter(field, kind, text string) cel.Expression {
 	if text == "" {
 		return cel.Expression{}
 	}
-	e, err := cel.CompileFilter(text)
-	if err != nil {
-		r.Problem(field, "%v", err)
-		r.badExpressions++
+	if kind == notificationv1.GenericOIDCReceiver {
+		return r.expression(field, text, cel.CompileClaimFilter)
 	}
-	return e
+	return r.expression(field, text, cel.CompileFilter)
 }
 
-func (n Receivers) resource(r *reading, field, home string, s notificationv1.ReceiverResource) webhook.Resource {
-	out := webhook.Resource{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Labels: s.MatchLabels, Filter: r.filter(field+".filter", s.Filter)}
+func (n Receivers) resource(r *reading, field, home, kind string, s notificationv1.ReceiverResource) webhook.Resource {
+	out := webhook.Resource{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Labels: s.MatchLabels, Filter: r.filter(field+".filter", kind, s.Filter)}
 	if out.Namespace == "" {
 		out.Namespace = home
 	}

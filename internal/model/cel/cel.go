@@ -69,6 +69,31 @@ var filterEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 	return base.Extend(cel.Variable(Resource, cel.MapType(cel.StringType, cel.DynType)), cel.Variable(Body, cel.DynType))
 })
 
+// The claims of the token of a webhook's sender, and the values that were made of them.
+const (
+	Claims = "claims"
+	Vars   = "vars"
+)
+
+// claimFilterEnvironment is filterEnvironment with Claims.
+var claimFilterEnvironment = sync.OnceValues(func() (*cel.Env, error) {
+	base, err := filterEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	return base.Extend(cel.Variable(Claims, cel.MapType(cel.StringType, cel.DynType)))
+})
+
+// claimEnvironment is that of an expression over Claims and Vars.
+var claimEnvironment = sync.OnceValues(func() (*cel.Env, error) {
+	base, err := baseEnvironment()
+	if err != nil {
+		return nil, err
+	}
+	kind := cel.MapType(cel.StringType, cel.DynType)
+	return base.Extend(cel.Variable(Claims, kind), cel.Variable(Vars, kind))
+})
+
 // Compile reads an expression over Self and Dep. One that names something else, or that is no condition, is an error.
 func Compile(text string) (Expression, error) {
 	return remember("pair "+text, text, pairEnvironment, func(env *cel.Env) (*cel.Ast, error) { return compileCondition(env, text) })
@@ -77,6 +102,24 @@ func Compile(text string) (Expression, error) {
 // CompileFilter reads an expression over Resource and Body, as Compile does.
 func CompileFilter(text string) (Expression, error) {
 	return remember("filter "+text, text, filterEnvironment, func(env *cel.Env) (*cel.Ast, error) { return compileCondition(env, text) })
+}
+
+// CompileClaimFilter reads an expression over Resource, Body and Claims, as Compile does.
+func CompileClaimFilter(text string) (Expression, error) {
+	return remember("claim filter "+text, text, claimFilterEnvironment, func(env *cel.Env) (*cel.Ast, error) { return compileCondition(env, text) })
+}
+
+// CompileClaim reads an expression over Claims and Vars, as Compile does.
+func CompileClaim(text string) (Expression, error) {
+	return remember("claim "+text, text, claimEnvironment, func(env *cel.Env) (*cel.Ast, error) { return compileCondition(env, text) })
+}
+
+// CompileVariable reads an expression over Claims and Vars whose value may be anything.
+func CompileVariable(text string) (Expression, error) {
+	return remember("variable "+text, text, claimEnvironment, func(env *cel.Env) (*cel.Ast, error) {
+		ast, issues := env.Compile(text)
+		return ast, issues.Err()
+	})
 }
 
 func compileCondition(env *cel.Env, text string) (*cel.Ast, error) {
@@ -172,6 +215,23 @@ func (e Expression) String() string { return e.text }
 
 // Equal reports whether two expressions are written alike.
 func (e Expression) Equal(other Expression) bool { return e.text == other.text }
+
+// Value evaluates the expression over objects by their names; what it returns may be an object of another expression.
+func (e Expression) Value(values map[string]any) (value any, err error) {
+	if e.program == nil {
+		return nil, errors.New("there is no expression")
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			value, err = nil, fmt.Errorf("the expression cannot be evaluated: %v", cause)
+		}
+	}()
+	out, _, err := e.program.Eval(values)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
 
 // IsTrue evaluates the expression over objects, or fields, by their names. It changes nothing that it is given.
 func (e Expression) IsTrue(values map[string]any) (is bool, err error) {

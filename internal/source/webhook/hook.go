@@ -1,9 +1,9 @@
 // Package webhook answers: does this webhook come from the sender that it names, and what does it say has happened?
 //
-// In: the headers and the body of a request, the kind of its sender, and the secret that the two share.
+// In: the headers and the body of a request, the kind of its sender, and the secret that the two share, or the claims of the sender's verified token.
 // Out: an error for a request that is not authentic; else the name of its event, and its body as JSON.
 // Promise: pure; nothing of a body is parsed before its sender is verified; secrets are compared in constant time, and are in no error.
-// Not here: the listener and its limits (controller/webhooks), which custom resources are named (dialect/flux).
+// Not here: the listener and its limits (controller/webhooks), tokens of OpenID Connect (source/oidc), which custom resources are named (dialect/flux).
 package webhook
 
 import (
@@ -30,6 +30,7 @@ type Receiver struct {
 	Resources  []Resource
 	Filter     cel.Expression // over a resource and the body; the zero value for none
 	Secret     string         // the name of a Secret of its namespace
+	Issuers    []Issuer       // of the tokens of its senders, for the type generic-oidc
 	Suspended  bool
 	Request    string // of a person to read it again; empty for none
 

@@ -26,6 +26,8 @@ const (
 	nexus       = "nexus"
 	acr         = "acr"
 	cdEvents    = "cdevents"
+	gcr         = "gcr"
+	genericOIDC = "generic-oidc"
 )
 
 // ErrUnverified is returned for a request that does not show that its sender knows the secret.
@@ -45,6 +47,7 @@ type sender struct {
 	token     string   // header of the token itself; empty for none
 	event     string   // header of the event; empty for none
 	object    bool     // the body must be a JSON object
+	bearer    bool     // a token of OpenID Connect is verified, which Bearer returns
 }
 
 // senders are the types that are supported. Of those without signature and token the path alone is secret, as in Flux.
@@ -60,6 +63,8 @@ var senders = map[string]sender{
 	nexus:       {signature: []string{"X-nexus-Webhook-Signature"}, hashes: []string{"sha1"}, bare: true, object: true},
 	acr:         {object: true},
 	cdEvents:    {event: "Ce-Type", object: true},
+	gcr:         {bearer: true, object: true},
+	genericOIDC: {bearer: true},
 }
 
 // Supports reports whether webhooks of a type can be verified.
@@ -69,10 +74,11 @@ func Supports(kind string) bool {
 }
 
 // VerifySender reports by ErrUnverified that a request of a Receiver of that type does not come from who knows the token. It does not parse the body.
+// Senders with tokens of OpenID Connect are not verified here.
 func VerifySender(kind, token string, header Header, body []byte) error {
 	s, known := senders[kind]
 	switch {
-	case !known || token == "":
+	case !known || token == "" || s.bearer:
 		return ErrUnverified
 	case s.token != "":
 		return equalSecret(header.Get(s.token), token)

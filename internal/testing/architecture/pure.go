@@ -106,6 +106,7 @@ var soleImporters = []soleImporter{
 	{"github.com/itchyny/gojq", []string{"model/ignore/jq"}},
 	{"github.com/fluxcd/cli-utils/", []string{"decide/health/kstatus"}},
 	{"github.com/google/cel-go", []string{"model/cel"}},
+	{"github.com/golang-jwt/jwt", []string{"source/oidc"}},
 	{"github.com/yuin/gopher-lua", []string{"decide/health/lua"}},
 	{"github.com/fluxcd/source-controller/", []string{"dialect/flux"}},
 	{"github.com/fluxcd/source-watcher/", []string{"dialect/flux"}},
