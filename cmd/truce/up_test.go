@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/http"
@@ -39,6 +40,7 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 	first.kubectl(t, "-n", "flux-system", "wait", "provider/inbox", "--for=condition=Ready", "--timeout=180s")
 	first.kubectl(t, "-n", "cart", "scale", "deployment", "cart", "--replicas=5")
 	in.await(t, `"reason":"DriftCorrected"`)
+	first.takesWebhooks(t)
 	uid := first.kubectl(t, "-n", "cart", "get", "deployment", "cart", "-o", "jsonpath={.metadata.uid}")
 	first.end(t)
 	next := tried(first.out.String())
@@ -52,6 +54,45 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 	}
 	second.kubectl(t, "-n", "shop", "wait", "configmap/web", "--for=jsonpath={.data.GREETING}=goodbye", "--timeout=180s")
 	second.end(t)
+}
+
+// takesWebhooks has a Receiver take a webhook: of GitHub, signed, for all sources.
+func (u *up) takesWebhooks(t *testing.T) {
+	t.Helper()
+	u.apply(t, `
+apiVersion: v1
+kind: Secret
+metadata: {name: push, namespace: flux-system}
+stringData: {token: s3cret}
+---
+apiVersion: notification.toolkit.fluxcd.io/v1
+kind: Receiver
+metadata: {name: push, namespace: flux-system}
+spec:
+  type: gitlab
+  secretRef: {name: push}
+  resources: [{kind: GitRepository, name: "*"}]
+`)
+	u.kubectl(t, "-n", "flux-system", "wait", "receiver/push", "--for=condition=Ready", "--timeout=180s")
+	path := u.kubectl(t, "-n", "flux-system", "get", "receiver/push", "-o", "jsonpath={.status.webhookPath}")
+	for token, want := range map[string]string{"guessed": "401", "s3cret": "200 requested: 1"} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.Webhooks+path, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Gitlab-Token", token)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		if closed := response.Body.Close(); err != nil || closed != nil {
+			t.Fatal(err, closed)
+		}
+		if got := fmt.Sprint(response.StatusCode, " ", string(text)); !strings.HasPrefix(got, want) {
+			t.Errorf("a webhook with the token %s: %s, want %s", token, got, want)
+		}
+	}
 }
 
 // awaitReadyz waits until /readyz answers OK: the apps can be synced before every kind of notifications is listed.
@@ -193,7 +234,7 @@ type up struct {
 	cmd                            *exec.Cmd
 	out                            *bytes.Buffer
 	Kubeconfig, Repo, URL, Kubectl string
-	Context, Page                  string
+	Context, Page, Webhooks        string
 	Brought                        []string
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cli/up"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
@@ -41,10 +42,19 @@ const exampleUp = `  truce up
 
 type upFlags struct {
 	processFlags
-	witness witnessFlags
-	options up.Options
-	ready   string // the file to write
-	tour    bool
+	witness  witnessFlags
+	options  up.Options
+	webhooks string
+	ready    string // the file to write
+	tour     bool
+}
+
+// webhooksAt returns where webhooks come in.
+func (f *upFlags) webhooksAt(chosen bool) (controller.HookPlace, error) {
+	if !chosen && (f.options.Kubeconfig != "" || f.options.Context != "") {
+		return controller.HookPlace{}, nil
+	}
+	return (&webhookFlags{listen: f.webhooks}).complete()
 }
 
 func (p *program) up() *cobra.Command {
@@ -59,6 +69,9 @@ func (p *program) up() *cobra.Command {
 			if f.options.Witness, err = f.witness.complete(); err != nil {
 				return err
 			}
+			if f.options.Webhooks, err = f.webhooksAt(cmd.Flags().Changed("webhook-addr")); err != nil {
+				return err
+			}
 			f.options.Reset = f.tour
 			return p.runUp(cmd.Context(), f)
 		},
@@ -71,6 +84,7 @@ func (p *program) up() *cobra.Command {
 	flags.StringVar(&f.options.Branch, "branch", "", "branch of --repo; without it the one that is checked out or the server's default")
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:0", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: the link that is printed, or truce dashboard")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
+	flags.StringVar(&f.webhooks, "webhook-addr", "127.0.0.1:0", "address for the webhooks of Receivers (/hook/...) and of Argo CD (/api/webhook); empty for none. Without this flag none on --kubeconfig and --context: Receivers there are left to Flux's notification-controller")
 	flags.StringVar(&f.ready, "ready-file", "", "write kubeconfig, repository and page as JSON here when all apps are ready")
 	flags.BoolVar(&f.tour, "tour", false, "start with a new cluster, and show what truce does: a commit, a change by hand, and an autoscaler at work")
 	f.add(flags)

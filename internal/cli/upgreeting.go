@@ -104,6 +104,9 @@ func (p *program) next(world *upEnvironment, dir string) {
 		from, to := greeting(world.Repo)
 		t.add(plainCells("change Git", fmt.Sprintf("cd %s && sed -i.bak s/%s/%s/ %s && git commit -am %s", shellWord(world.Repo), from, to, greetings, to))...)
 	}
+	if world.Webhooks != "" {
+		t.add(plainCells("webhooks", world.Webhooks+"/hook/…  # the path is status.webhookPath of the Receiver")...)
+	}
 	for _, o := range world.Brought {
 		if name, ok := strings.CutPrefix(o, "Kustomization/"+upNamespace+"/"); ok {
 			t.add(plainCells("take all away", world.kubectl()+" -n "+upNamespace+" delete kustomization "+name+"  # while truce runs; then the rest of what was brought")...)

@@ -57,6 +57,7 @@ type Environment struct {
 	Repo       string `json:"repo"` // a URL or a path
 	URL        string `json:"url"`  // of the status page, /healthz and /metrics
 	Page       string `json:"page"` // a link that logs in the first browser that opens it
+	Webhooks   string `json:"webhooks,omitempty"` // the URL before the paths of webhooks; empty for none
 	Kubectl    string `json:"kubectl,omitempty"`
 	Truce      string `json:"-"` // the program itself
 	// Context is the one of the kubeconfig, where it is not its current one.
@@ -285,6 +286,7 @@ func (s *starting) controller(ctx context.Context) error {
 		return err
 	}
 	s.world.URL, s.world.Page = s.manager.Page()
+	s.world.Webhooks = s.manager.WebhookURL()
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	r := &run{cancel: cancel}
 	r.group.Go(func() error {

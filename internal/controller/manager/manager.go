@@ -100,6 +100,14 @@ func (m *Manager) Page() (address, login string) {
 	return address, address + m.access.Login()
 }
 
+// WebhookURL returns the URL before the paths of webhooks; empty for none. It is known after Listen.
+func (m *Manager) WebhookURL() string {
+	if m.hooking == nil {
+		return ""
+	}
+	return "http://" + m.hooking.Addr().String()
+}
+
 // Listen opens the page's address before anything else is begun: a busy port is an error at the start.
 func (m *Manager) Listen() error {
 	var err error
