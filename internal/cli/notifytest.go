@@ -25,7 +25,8 @@ happened. Secrets are read with your rights. A suspended Provider gets them, too
 
 --dry-run prints the requests and sends nothing; credentials, and addresses but for the server, are shown as ***.
 A Provider that writes the status of commits gets the results of a run, for the commit that --commit names: a
-success in the end. A sample that opens an alert at an on-call tool is followed by the one that closes it.
+success in the end. A Provider that comments on pull requests changes one comment of the one that --change-request
+names. A sample that opens an alert at an on-call tool is followed by the one that closes it.
 
 -o json and yaml print: provider, type, dryRun, and of each sample reason, sent, error, message, request.
 
@@ -57,6 +58,7 @@ func (p *program) notifyTest() *cobra.Command {
 	flags.BoolVar(&f.dryRun, "dry-run", false, "print the requests, and send nothing")
 	flags.StringSliceVar(&f.choice.Reasons, "event", nil, "only the samples with this `REASON`, such as DriftCorrected; may be given more than once")
 	flags.StringVar(&f.choice.Commit, "commit", "", "`SHA` of the commit whose status is written")
+	flags.StringVar(&f.choice.Pull, "change-request", "", "`NUMBER` of the pull request that has the comment")
 	flags.StringSliceVar(&f.servers.Allowed, "allow-source-hosts", nil, "servers that the Provider may be at although their addresses are loopback, link-local or a cloud's metadata service, as the controller's flag")
 	f.notifies(cmd, "provider")
 	f.complete(cmd, "event", completeFrom(notification.Reasons()...))

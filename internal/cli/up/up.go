@@ -54,9 +54,9 @@ type Builder interface {
 // Environment is what `truce up` has started.
 type Environment struct {
 	Kubeconfig string `json:"kubeconfig"`
-	Repo       string `json:"repo"` // a URL or a path
-	URL        string `json:"url"`  // of the status page, /healthz and /metrics
-	Page       string `json:"page"` // a link that logs in the first browser that opens it
+	Repo       string `json:"repo"`               // a URL or a path
+	URL        string `json:"url"`                // of the status page, /healthz and /metrics
+	Page       string `json:"page"`               // a link that logs in the first browser that opens it
 	Webhooks   string `json:"webhooks,omitempty"` // the URL before the paths of webhooks; empty for none
 	Kubectl    string `json:"kubectl,omitempty"`
 	Truce      string `json:"-"` // the program itself

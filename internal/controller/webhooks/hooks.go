@@ -14,8 +14,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -74,8 +72,8 @@ type Hooks struct {
 	Options
 	slots  chan struct{} // of bodies that are read
 	tokens *oidc.Verifier
-	leads atomic.Bool
-	knows atomic.Bool // the Receivers
+	leads  atomic.Bool
+	knows  atomic.Bool // the Receivers
 
 	mu        sync.Mutex
 	receivers map[webhook.Key]*entry
@@ -274,7 +272,8 @@ func (h *Hooks) loaded(ctx context.Context, e entry) entry {
 var errNoToken = errors.New("no token")
 
 func (h *Hooks) readSecret(ctx context.Context, r webhook.Receiver) (webhook.Secret, error) {
-	if !webhook.HasSecret(r.Type) {
+	keys := webhook.SecretKeys(r.Type)
+	if len(keys) == 0 {
 		return webhook.Secret{}, nil
 	}
 	name := r.Key.Namespace + "/" + r.Secret
@@ -286,17 +285,14 @@ func (h *Hooks) readSecret(ctx context.Context, r webhook.Receiver) (webhook.Sec
 		return webhook.Secret{}, fmt.Errorf("read Secret %s: %w", name, err)
 	}
 	var out webhook.Secret
-	need := map[string]*string{"token": &out.Token}
-	if webhook.NeedsEmail(r.Type) {
-		need["email"], need["audience"] = &out.Email, &out.Audience
-	}
-	for _, key := range slices.Sorted(maps.Keys(need)) {
+	fields := map[string]*string{"token": &out.Token, "email": &out.Email, "audience": &out.Audience}
+	for _, key := range keys {
 		text, _ := s.At("data", key).(string)
 		value, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(value) == 0 {
 			return webhook.Secret{}, fmt.Errorf("%w: Secret %s has no key %s", errNoToken, name, key)
 		}
-		*need[key] = string(value)
+		*fields[key] = string(value)
 	}
 	return out, nil
 }

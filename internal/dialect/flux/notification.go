@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/fluxcd/pkg/apis/meta"
@@ -58,7 +59,7 @@ func (Notifications) Provider(cr object.Object) route.Provider {
 	case spec.Type == "":
 		r.Problem("spec.type", "required")
 	case !payload.Supports(spec.Type):
-		r.Unsupported("spec.type", fmt.Sprintf("%q is not among those that truce sends to: %s", spec.Type, payload.TypeList()))
+		r.Unsupported("spec.type", fmt.Sprintf("%q is not among those that truce sends to: %s", spec.Type, strings.Join(payload.TypeNames(), ", ")))
 	}
 	p.StatusName = r.statusName(spec.Type, spec.CommitStatusExpr)
 	if u, err := url.Parse(spec.Address); err == nil && u.User != nil {

@@ -57,7 +57,7 @@ func (n Receivers) Receiver(cr object.Object) webhook.Receiver {
 		r.Problem("spec.resources", "required")
 	}
 	for i, s := range spec.Resources {
-		out.Resources = append(out.Resources, n.resource(r, fmt.Sprintf("spec.resources[%d]", i), cr.Namespace(), spec.Type, s))
+		out.Resources = append(out.Resources, n.resource(r, resourcePlace{fmt.Sprintf("spec.resources[%d]", i), cr.Namespace(), spec.Type}, s))
 	}
 	out.Problems, out.Notes = r.Problems, r.Notes
 	return out
@@ -91,8 +91,12 @@ func (r *reading) filter(field, kind, text string) cel.Expression {
 	return r.expression(field, text, cel.CompileFilter)
 }
 
-func (n Receivers) resource(r *reading, field, home, kind string, s notificationv1.ReceiverResource) webhook.Resource {
-	out := webhook.Resource{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Labels: s.MatchLabels, Filter: r.filter(field+".filter", kind, s.Filter)}
+// resourcePlace is where a resource of a Receiver is named: in which field, of which namespace and type of Receiver.
+type resourcePlace struct{ field, home, kind string }
+
+func (n Receivers) resource(r *reading, at resourcePlace, s notificationv1.ReceiverResource) webhook.Resource {
+	field, home := at.field, at.home
+	out := webhook.Resource{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Labels: s.MatchLabels, Filter: r.filter(field+".filter", at.kind, s.Filter)}
 	if out.Namespace == "" {
 		out.Namespace = home
 	}

@@ -269,12 +269,14 @@ func TestAnIssuerThatCannotBeReadIsNoRefusal(t *testing.T) {
 		change func(*provider)
 		text   string
 	}{
-		"an error":           {func(p *provider) { p.other = http.NotFoundHandler() }, "answers 404"},
-		"a redirect":         {func(p *provider) { p.other = http.RedirectHandler(elsewhere.URL, http.StatusFound) }, "redirect"},
-		"another issuer":     {func(p *provider) { p.issuer = elsewhere.URL }, "another issuer"},
-		"an endless answer":  {func(p *provider) { p.other = endless{} }, "more than"},
-		"something else":     {func(p *provider) { p.other = page{} }, "no JSON"},
-		"a server that ends": {func(p *provider) { p.other = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }) }, "ask 127.0.0.1"},
+		"an error":          {func(p *provider) { p.other = http.NotFoundHandler() }, "answers 404"},
+		"a redirect":        {func(p *provider) { p.other = http.RedirectHandler(elsewhere.URL, http.StatusFound) }, "redirect"},
+		"another issuer":    {func(p *provider) { p.issuer = elsewhere.URL }, "another issuer"},
+		"an endless answer": {func(p *provider) { p.other = endless{} }, "more than"},
+		"something else":    {func(p *provider) { p.other = page{} }, "no JSON"},
+		"a server that ends": {func(p *provider) {
+			p.other = http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
+		}, "ask 127.0.0.1"},
 	} {
 		p := newProvider(t, s.public(t))
 		c.change(p)

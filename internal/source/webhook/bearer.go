@@ -36,14 +36,20 @@ type Secret struct {
 // google is the issuer of the tokens of Pub/Sub (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions).
 const google = "https://accounts.google.com"
 
-// HasSecret reports whether a Receiver of that type has a Secret: of generic-oidc the token of its sender is in its place, as in Flux.
-func HasSecret(kind string) bool { return kind != genericOIDC }
+// SecretKeys returns the keys that the Secret of a Receiver of that type must have; none for a type without a Secret, where the token of the sender is in
+// its place, as in Flux.
+func SecretKeys(kind string) []string {
+	switch kind {
+	case genericOIDC:
+		return nil
+	case gcr:
+		return []string{"token", "email", "audience"}
+	}
+	return []string{"token"}
+}
 
 // IsBearer reports whether the sender of that type is verified by a token of OpenID Connect.
 func IsBearer(kind string) bool { return senders[kind].bearer }
-
-// NeedsEmail reports whether the Secret of a Receiver of that type must have the keys email and audience, too.
-func NeedsEmail(kind string) bool { return kind == gcr }
 
 // TokenOf returns the token of OpenID Connect that a request has; empty for none.
 func TokenOf(header Header) string {

@@ -62,6 +62,7 @@ func joinProblems(all []app.Problem) string {
 type Choice struct {
 	Reasons []string // empty for all
 	Commit  string   // the SHA whose status is written; only for Providers that write the status of commits
+	Pull    string   // the number of the pull request; only for Providers that comment
 }
 
 // Sample is one message that is sent to a Provider, alone.
@@ -77,7 +78,10 @@ func Samples(p deliver.Loaded, c Choice, at time.Time) ([]Sample, error) {
 	if payload.IsCommitStatus(p.Type) != (c.Commit != "") {
 		return nil, fmt.Errorf("%s %s is of type %s: a commit (--commit) is for the types that write the status of commits, and needed there", registry.Providers.Kind, p.Key, p.Type)
 	}
-	from := route.Alert{Key: route.Key{Namespace: p.Key.Namespace, Name: "truce-notify-test"}, Summary: "a sample of truce notify test: nothing has happened"}
+	if payload.IsComment(p.Type) != (c.Pull != "") {
+		return nil, fmt.Errorf("%s %s is of type %s: a pull request (--change-request) is for the types that comment on one, and needed there", registry.Providers.Kind, p.Key, p.Type)
+	}
+	from := route.Alert{Metadata: map[string]string{route.ChangeRequest: c.Pull}, Key: route.Key{Namespace: p.Key.Namespace, Name: "truce-notify-test"}, Summary: "a sample of truce notify test: nothing has happened"}
 	var out []Sample
 	for _, m := range sample.Messages(at, p.Key.Namespace) {
 		if c.Commit != "" {

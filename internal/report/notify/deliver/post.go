@@ -27,6 +27,8 @@ type sendError struct {
 	text  string
 	final bool          // another try gets the same answer
 	after time.Duration // that the receiver asks for; 0 for nothing
+
+	status int // of the answer; 0 for none
 }
 
 // Error implements error.
@@ -88,7 +90,7 @@ func (d *Deliverer) post(ctx context.Context, p Loaded, c payload.Content) error
 	return d.sendHTTP(ctx, p, target, q, byApp)
 }
 
-// sendHTTP sends one request. byApp says that its token is that of a GitHub App.
+// sendHTTP sends one request, or what else it takes. byApp says that its token is that of a GitHub App.
 func (d *Deliverer) sendHTTP(ctx context.Context, p Loaded, target payload.Target, q payload.Request, byApp bool) error {
 	known := secretsOf(p, target, q.URL)
 	client, err := d.client(p)
@@ -96,37 +98,55 @@ func (d *Deliverer) sendHTTP(ctx context.Context, p Loaded, target payload.Targe
 		return &sendError{text: known.Line(err.Error(), 2*longestSaying)}
 	}
 	defer client.CloseIdleConnections()
+	w := way{client, target.Type, known}
+	if q.Thread != nil {
+		err = w.comment(ctx, q)
+	} else {
+		_, err = w.send(ctx, q, longestAnswer)
+	}
+	if refused := (*sendError)(nil); byApp && errors.As(err, &refused) && refused.status == http.StatusUnauthorized {
+		d.forgetApp(p)
+	}
+	return err
+}
+
+// way is how requests reach one Provider.
+type way struct {
+	client *http.Client
+	kind   string       // of the Provider
+	known  redact.Known // what must be in no error
+}
+
+// send sends one request, and returns its answer, as far as it is wanted. An error is a *sendError.
+func (w way) send(ctx context.Context, q payload.Request, most int64) ([]byte, error) {
 	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, bytes.NewReader(q.Body))
 	if err != nil {
-		return &sendError{text: "the address is malformed"}
+		return nil, &sendError{text: "the address is malformed"}
 	}
 	r.Header.Set("User-Agent", "truce")
 	for name, value := range q.Headers {
 		r.Header.Set(name, value)
 	}
-	answer, err := client.Do(r)
+	answer, err := w.client.Do(r)
 	if err != nil {
-		return &sendError{text: known.Line(r.URL.Host+": "+withoutAddress(err).Error(), 2*longestSaying)}
+		return nil, &sendError{text: w.known.Line(r.URL.Host+": "+withoutAddress(err).Error(), 2*longestSaying)}
 	}
 	defer func() { _ = answer.Body.Close() }() // it was read
-	body, _ := io.ReadAll(io.LimitReader(answer.Body, longestAnswer))
-	if byApp && answer.StatusCode == http.StatusUnauthorized {
-		d.forgetApp(p)
-	}
-	return refusalOf(answer, target.Type, body, known)
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, most))
+	return body, refusalOf(answer, w.kind, body, w.known)
 }
 
 // refusalOf returns why an answer is no success.
 func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) error {
-	refusal := payload.Refusal(kind, r.StatusCode, string(body))
-	if r.StatusCode < http.StatusMultipleChoices && refusal == "" || payload.IsAlreadyThere(kind, r.StatusCode, string(body)) {
+	taken, says := payload.IsTaken(kind, r.StatusCode, string(body))
+	if taken {
 		return nil
 	}
-	e := &sendError{text: fmt.Sprintf("%s: %d %s", r.Request.URL.Host, r.StatusCode, http.StatusText(r.StatusCode)), after: retryAfter(r.Header.Get("Retry-After"), time.Now())}
-	if line := known.Foreign(cmp.Or(refusal, string(body)), longestSaying); line != "" {
+	e := &sendError{text: fmt.Sprintf("%s: %d %s", r.Request.URL.Host, r.StatusCode, http.StatusText(r.StatusCode)), after: retryAfter(r.Header.Get("Retry-After"), time.Now()), status: r.StatusCode}
+	if line := known.Foreign(cmp.Or(says, string(body)), longestSaying); line != "" {
 		e.text += fmt.Sprintf("; the server says %q", line)
 	}
-	gone := payload.IsCommitStatus(kind) && r.StatusCode == http.StatusNotFound // the commit, most likely: others must not wait for it
+	gone := (payload.IsCommitStatus(kind) || payload.IsComment(kind)) && r.StatusCode == http.StatusNotFound // the commit or pull request, most likely: others must not wait for it
 	e.final = gone || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, r.StatusCode)
 	return e
 }

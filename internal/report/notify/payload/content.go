@@ -24,10 +24,13 @@ func IsOnCall(kind string) bool {
 }
 
 // JoinMessages returns what is sent of the notes of one Alert, in the order of time: for a receiver of alerts one content a matter, the newest; for one of
-// commit statuses one a commit and app; else one an app, and one in all where there are many apps. Each note is of one content.
+// commit statuses one a commit and app; for one of comments one an app and pull request; else one an app, and one in all where there are many apps. Each note is of one content.
 func JoinMessages(kind string, all []route.Note) []Content {
 	if IsCommitStatus(kind) {
 		return commitContents(all)
+	}
+	if IsComment(kind) {
+		return commentContents(all)
 	}
 	if slices.ContainsFunc(all, func(n route.Note) bool { return n.Form != nil }) {
 		return formContents(all)
@@ -191,18 +194,15 @@ func summaryFirst(name string) int {
 	return 1
 }
 
-// Refusal returns what a receiver refuses in an answer that looks like a success; empty for nothing.
-func Refusal(kind string, status int, body string) string {
+// IsTaken reports whether an answer is a success; else says, where the body does not, what is refused. There are answers that look like the opposite.
+func IsTaken(kind string, status int, body string) (taken bool, says string) {
 	switch {
 	case kind == "slack" && strings.Contains(body, `"ok":false`):
-		return body
+		return false, body
 	case kind == "azuredevops" && status == http.StatusNonAuthoritativeInfo: // its page to log in
-		return "the token is refused"
+		return false, "the token is refused"
+	case kind == "gitlab" && status == http.StatusBadRequest && strings.Contains(body, "Cannot transition status"): // it is there already
+		return true, ""
 	}
-	return ""
-}
-
-// IsAlreadyThere reports whether an answer that looks like a refusal says that what was sent is there already.
-func IsAlreadyThere(kind string, status int, body string) bool {
-	return kind == "gitlab" && status == http.StatusBadRequest && strings.Contains(body, "Cannot transition status")
+	return status < http.StatusMultipleChoices, ""
 }

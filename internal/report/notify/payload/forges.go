@@ -20,15 +20,19 @@ func (gitHub) build(t Target, c Content) (Request, error) {
 	if t.Token == "" {
 		return Request{}, missing(t.Type, "the key token in its Secret, or the keys of a GitHub App")
 	}
-	api := s.repository.server + "/api/v3"
-	if s.repository.server == "https://github.com" {
-		api = "https://api.github.com"
-	}
-	r, err := postJSON(api+"/repos/"+s.repository.escaped()+"/statuses/"+s.SHA, map[string]any{"state": s.State, "context": s.name, "description": s.description})
+	r, err := postJSON(gitHubAPI(s.repository)+"/repos/"+s.repository.escaped()+"/statuses/"+s.SHA, map[string]any{"state": s.State, "context": s.name, "description": s.description})
 	if err == nil {
 		r.Headers["Accept"] = "application/vnd.github+json"
 	}
 	return authorized(r, "Bearer", t.Token), err
+}
+
+// gitHubAPI is the address of the API for a repository.
+func gitHubAPI(r repository) string {
+	if r.server == "https://github.com" {
+		return "https://api.github.com"
+	}
+	return r.server + "/api/v3"
 }
 
 // gitLab writes a commit status of GitLab. The path of its address is a project's ID or path.

@@ -39,6 +39,7 @@ type Content struct {
 	Ended   bool        // the matter is over
 	From    []int       // which of the notes it says
 	Commit  Commit      // what a commit's status says; only for IsCommitStatus
+	Pull    string      // the number of the pull request; only for IsComment
 	Nothing bool        // there is nothing to send: its notes are done
 	Form    *route.Form // in the words of a template, in which it is sent alone; nil for truce's own
 }
@@ -70,6 +71,7 @@ type Request struct {
 	Body    []byte
 	Mail    *Envelope // of a mail, of which the body holds the headers
 	Subject string    // of a message of NATS
+	Thread  *Thread   // of a comment that may be there already, and is updated then
 }
 
 // builder makes the request of one type.
@@ -84,6 +86,7 @@ var types = map[string]builder{
 	"telegram": telegram{}, "matrix": matrix{}, "webex": webex{}, "zulip": zulip{},
 	"alertmanager": alertmanager{}, "pagerduty": pagerDuty{}, "opsgenie": opsgenie{},
 	"github": gitHub{}, "gitlab": gitLab{}, "gitea": gitea{}, "bitbucket": bitbucket{}, "bitbucketserver": bitbucketServer{}, "azuredevops": azureDevOps{},
+	"githubpullrequestcomment": comment{forgeGitHub}, "gitlabmergerequestcomment": comment{forgeGitLab}, "giteapullrequestcomment": comment{forgeGitea},
 	"grafana": grafana{}, "sentry": sentry{}, "datadog": datadog{}, "githubdispatch": githubDispatch{},
 	"email": email{}, "nats": nats{},
 	ArgoWebhook: argoWebhook{},
@@ -97,14 +100,11 @@ func TypeNames() []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(types)), func(name string) bool { return !Supports(name) })
 }
 
-// TypeList returns the types in a sentence.
-func TypeList() string { return strings.Join(TypeNames(), ", ") }
-
 // BuildRequest returns the request that says the content to the target.
 func BuildRequest(t Target, c Content) (Request, error) {
 	b := types[t.Type]
 	if b == nil {
-		return Request{}, fmt.Errorf("truce sends nothing to a Provider of type %q: want one of %s", t.Type, TypeList())
+		return Request{}, fmt.Errorf("truce sends nothing to a Provider of type %q: want one of %s", t.Type, strings.Join(TypeNames(), ", "))
 	}
 	r, err := b.build(t, c)
 	if err != nil {

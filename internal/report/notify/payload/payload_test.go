@@ -61,6 +61,13 @@ func failed(app string) route.Note {
 	return n
 }
 
+// atPull names the pull request that a note is for.
+func atPull(n route.Note, number string) route.Note {
+	n.Metadata = maps.Clone(n.Metadata)
+	n.Metadata[route.ChangeRequest] = number
+	return n
+}
+
 func waiting(app string) route.Note {
 	n := applied(app)
 	n.Message.Reason, n.Message.Text, n.Message.Matter = "DependencyNotReady", "dependency shop/db is not ready", notify.Matter{}
@@ -102,13 +109,23 @@ func TestEachReceiverGetsItsOwnForm(t *testing.T) {
 		target := readTarget(t, in.Need(t, "target.yaml"))
 		var out string
 		notes := []route.Note{contested("web"), settled("web")}
+		if payload.IsComment(target.Type) {
+			notes = []route.Note{atPull(failed("web"), "7"), atPull(applied("web"), "7"), contested("web"), atPull(contested("web"), "7/../8")}
+		}
 		if payload.IsCommitStatus(target.Type) {
 			notes = []route.Note{failed("web"), waiting("web"), applied("web")}
 		}
 		for _, n := range notes {
 			for _, c := range payload.JoinMessages(target.Type, []route.Note{n}) {
+				if c.Nothing {
+					out += "nothing\n"
+					continue
+				}
 				r, err := payload.BuildRequest(target, c)
 				out += printRequest(r, err)
+				if r.Thread != nil {
+					out += fmt.Sprintf("list %s\nor %s %sID\n", r.Thread.List, r.Thread.Method, r.Thread.Update)
+				}
 				if strings.Contains(string(r.Body), "CANARY") {
 					t.Errorf("a credential is in the body: %s", r.Body)
 				}
@@ -212,6 +229,7 @@ func FuzzText(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, name, value string) {
 		n := contested(name)
 		n.Message.Text, n.Metadata[name] = text, value
+		n.Metadata[route.ChangeRequest] = "7"
 		for _, kind := range payload.TypeNames() {
 			target := payload.Target{Type: kind, Address: addressFor(kind), Channel: "a/b@example.com", Username: "truce@example.com", Token: "t", Login: "l", Password: "p"}
 			notes := []route.Note{n}

@@ -107,6 +107,9 @@ func (s Source) names(m notify.Message) bool {
 	return true
 }
 
+// ChangeRequest is the metadata that names the pull request at which a comment has the message, as in Flux.
+const ChangeRequest = "change_request"
+
 // metadataKey is what the annotations of an object begin with that are metadata of its messages, in Flux.
 const metadataKey = "event.toolkit.fluxcd.io/"
 
