@@ -32,6 +32,16 @@ data:
     - when: app.status.operationState != nil and app.status.operationState.phase in ['Succeeded'] and app.status.health.status == 'Healthy'
       oncePer: app.status?.operationState?.syncResult?.revision
       send: [deployed]
+  trigger.on-deleted: |
+    - when: app.metadata.deletionTimestamp != nil
+      send: [deleted]
+  subscriptions: |
+    - recipients: [hub]
+      triggers: [on-deleted]
+      selector: story
+  template.deleted: |
+    webhook:
+      hub: {method: POST, path: "/deleted/{{.app.metadata.name}}"}
   template.failed: |
     message: "{{.app.metadata.name}} failed: {{.app.status.operationState.message}}"
   template.deployed: |
@@ -46,7 +56,7 @@ func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	e := newEndpoint(t)
 	w.Apply(t, fmt.Sprintf(argoNotifications, w.ns, e.URL))
 	stop := w.run(compose.RunOptions{Windows: shortWindows})
-	annotations := `annotations: {notifications.argoproj.io/subscribe.on-sync-failed.slack: general, notifications.argoproj.io/subscribe.on-deployed.hub: "", notifications.argoproj.io/subscribe.on-nothing.slack: general}, finalizers`
+	annotations := `labels: {story: "yes"}, annotations: {notifications.argoproj.io/subscribe.on-sync-failed.slack: general, notifications.argoproj.io/subscribe.on-deployed.hub: "", notifications.argoproj.io/subscribe.on-nothing.slack: general}, finalizers`
 	w.Apply(t, replace(t, w.applicationText("my-app", "apps/my-app", automated), "finalizers", annotations))
 	t.Cleanup(w.removeApps)
 	w.inSync("my-app")
@@ -76,5 +86,70 @@ func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	}
 	if got := e.at("/hub/deployed"); len(got) != 2 {
 		t.Errorf("%d messages of two revisions: %s", len(got), strings.Join(got, "\n"))
+	}
+	w.removeApps()
+	e.await(t, "/hub/deleted/my-app")
+	if got := e.at("/hub/deleted/my-app"); len(got) != 1 {
+		t.Errorf("%d messages of one Application that is deleted", len(got))
+	}
+}
+
+// projectDefinition is enough of Argo CD's for its annotations.
+const projectDefinition = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: appprojects.argoproj.io}
+spec:
+  group: argoproj.io
+  names: {kind: AppProject, plural: appprojects, singular: appproject}
+  scope: Namespaced
+  versions:
+  - {name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+`
+
+// TestArgoCDsOwnControllerGoesFirst: while Argo CD's notification controller runs, truce sends nothing; what held when it ended counts as sent; and those who
+// subscribed by the AppProject get what comes after, each revision once, whatever starts again.
+func TestArgoCDsOwnControllerGoesFirst(t *testing.T) {
+	w := offArgoWorld(t, document3)
+	e := newEndpoint(t)
+	w.Apply(t, projectDefinition)
+	w.kubectl("wait", "--for=condition=Established", "crd/appprojects.argoproj.io", "--timeout=60s")
+	w.Apply(t, fmt.Sprintf(argoNotifications, w.ns, e.URL)+fmt.Sprintf(`---
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: default, namespace: %[1]s, annotations: {notifications.argoproj.io/subscribe.on-deployed.hub: ""}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: argocd-notifications-controller, namespace: %[1]s}
+spec:
+  selector: {matchLabels: {app: notifications}}
+  template: {metadata: {labels: {app: notifications}}, spec: {containers: [{name: a, image: a}]}}
+`, w.ns))
+	stop := w.run(compose.RunOptions{Windows: shortWindows})
+	w.Apply(t, replace(t, w.applicationText("my-app", "apps/my-app", automated), "finalizers", `annotations: {notified.notifications.argoproj.io: "{}"}, finalizers`))
+	t.Cleanup(w.removeApps)
+	healthy := func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "sync", "revision") == w.repo.Head() && text(o, "status", "health", "status") == "Healthy"
+	}
+	w.inSync("my-app")
+	w.becomes("my-app", healthy)
+	w.refresh("my-app")
+	stop()
+	w.kubectl("-n", w.ns, "scale", "deployment", "argocd-notifications-controller", "--replicas=0")
+	stop = w.run(compose.RunOptions{Windows: shortWindows})
+	w.refresh("my-app")
+	w.edit("apps/my-app/my-app.yaml", "replicas: 3", "replicas: 2")
+	w.becomes("my-app", healthy)
+	e.await(t, "/hub/deployed", w.repo.Head())
+	stop()
+	w.run(compose.RunOptions{Windows: shortWindows})
+	t.Cleanup(w.removeApps) // before this truce ends
+	w.refresh("my-app")
+	w.edit("apps/my-app/my-app.yaml", "replicas: 2", "replicas: 4")
+	w.becomes("my-app", healthy)
+	e.await(t, "/hub/deployed", w.repo.Head())
+	if got := e.at("/hub/deployed"); len(got) != 2 {
+		t.Errorf("%d messages, want one for each revision after Argo CD's controller had ended: %s", len(got), strings.Join(got, "\n"))
 	}
 }

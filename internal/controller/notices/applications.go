@@ -2,6 +2,7 @@ package notices
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"time"
 
@@ -14,35 +15,58 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/subscription"
 )
 
-// onApplication notes an Application with subscriptions, or one that is gone.
+// onApplication notes an Application that has changed, or is gone.
 func (o *Outlet) onApplication(ev live.Event) {
-	if !ev.Gone && !subscription.Has(textsIn(ev.Object.At("metadata", "annotations"))) {
-		return
-	}
 	o.mu.Lock()
 	o.applications[ev.ID] = ev
 	o.mu.Unlock()
 	signalChange(o.come)
 }
 
-// judgeApplications judges the Applications that have changed, and reports whether that is to be tried again: something could not be read.
-func (o *Outlet) judgeApplications(ctx context.Context) (again bool) {
+// timedApps are the Applications with a subscription to a condition that names the time: they are judged again and again. The goroutine of Run has them.
+type timedApps struct {
+	known map[object.ID]live.Event
+	due   time.Time
+}
+
+// timedEvery is how often conditions are judged that name the time.
+const timedEvery = time.Minute
+
+// takeChanged returns the Applications that are to be judged now.
+func (o *Outlet) takeChanged() map[object.ID]live.Event {
 	o.mu.Lock()
 	changed := o.applications
 	o.applications = map[object.ID]live.Event{}
 	o.mu.Unlock()
-	if len(changed) == 0 {
-		return false
+	if len(o.timed.known) > 0 && !time.Now().Before(o.timed.due) {
+		for id, ev := range o.timed.known {
+			if _, newer := changed[id]; !newer {
+				changed[id] = ev
+			}
+		}
+		o.timed.due = time.Now().Add(timedEvery)
 	}
-	config, err := o.subscribers.load(ctx, o.Live)
-	if err == nil && config != nil {
-		o.changeStatus(o.subscribers.configKey())
-		err = o.storeOutcomes(ctx, config, changed)
+	return changed
+}
+
+// judgeApplications judges the Applications that have changed, and returns when to come again; 0 for when something changes.
+func (o *Outlet) judgeApplications(ctx context.Context) time.Duration {
+	changed := o.takeChanged()
+	if len(changed) > 0 {
+		if err := o.judgeChanged(ctx, changed); err != nil {
+			o.Log.Warn("subscriptions", "applications", len(changed), "error", err.Error())
+			o.putBack(changed)
+			return configAge
+		}
 	}
-	if err == nil {
-		return false
+	if len(o.timed.known) == 0 {
+		return 0
 	}
-	o.Log.Warn("subscriptions", "applications", len(changed), "error", err.Error())
+	return max(time.Until(o.timed.due), time.Millisecond)
+}
+
+// putBack has Applications be judged again that could not be.
+func (o *Outlet) putBack(changed map[object.ID]live.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for id, ev := range changed {
@@ -50,7 +74,42 @@ func (o *Outlet) judgeApplications(ctx context.Context) (again bool) {
 			o.applications[id] = ev
 		}
 	}
-	return true
+}
+
+func (o *Outlet) judgeChanged(ctx context.Context, changed map[object.ID]live.Event) error {
+	age := quietAge
+	for _, ev := range changed {
+		if subscription.Has(textsIn(ev.Object.At("metadata", "annotations"))) {
+			age = configAge
+		}
+	}
+	config, err := o.subscribers.load(ctx, o.Live, age)
+	if err != nil || config == nil {
+		clear(o.timed.known)
+		return err
+	}
+	o.changeStatus(o.subscribers.configKey())
+	judged := map[object.ID]live.Event{}
+	subscribed := map[object.ID][]subscription.Subscription{}
+	for id, ev := range changed {
+		project, err := o.subscribers.project(ctx, o.Live, ev.Object, age)
+		if err != nil {
+			return err
+		}
+		all := config.Of(subscription.Subscriber{Annotations: textsIn(ev.Object.At("metadata", "annotations")), Labels: textsIn(ev.Object.At("metadata", "labels")), Project: project})
+		delete(o.timed.known, id)
+		if len(all) == 0 && !ev.Gone {
+			continue
+		}
+		judged[id], subscribed[id] = ev, all
+		if !ev.Gone && config.NamesTime(all) {
+			if len(o.timed.known) == 0 {
+				o.timed.due = time.Now().Add(timedEvery)
+			}
+			o.timed.known[id] = ev
+		}
+	}
+	return o.storeOutcomes(ctx, config, judged, subscribed)
 }
 
 func (o *Outlet) changeStatus(key objectKey) {
@@ -61,22 +120,21 @@ func (o *Outlet) changeStatus(key objectKey) {
 }
 
 // storeOutcomes stores what holds and the messages about it, in one write.
-func (o *Outlet) storeOutcomes(ctx context.Context, config *subscription.Config, changed map[object.ID]live.Event) error {
+func (o *Outlet) storeOutcomes(ctx context.Context, config *subscription.Config, changed map[object.ID]live.Event, subscribed map[object.ID][]subscription.Subscription) error {
+	if len(changed) == 0 {
+		return nil
+	}
 	woken := map[route.Key]bool{}
 	faults := map[object.ID][]string{}
 	err := o.Store.Update(func(tx *outbox.Tx) error {
 		for id, ev := range changed {
-			j := judgement{outlet: o, tx: tx, config: config, app: ev.Object, base: stateOf(id), woken: woken, now: time.Now()}
-			if ev.Gone {
-				if err := j.forget(); err != nil {
-					return err
-				}
-				continue
-			}
-			if err := j.run(); err != nil {
+			j := judgement{outlet: o, tx: tx, config: config, app: ev.Object, subscribed: subscribed[id], base: stateOf(id), woken: woken, now: time.Now()}
+			if err := j.runTo(ev); err != nil {
 				return err
 			}
-			faults[id] = j.faults
+			if !ev.Gone {
+				faults[id] = j.faults
+			}
 		}
 		return nil
 	})
@@ -103,9 +161,30 @@ type judgement struct {
 	config *subscription.Config
 	app    object.Object
 	base   string
-	woken  map[route.Key]bool
-	now    time.Time
-	faults []string
+
+	subscribed []subscription.Subscription
+	woken      map[route.Key]bool
+	now        time.Time
+	faults     []string
+}
+
+// runTo is run, and of an Application that is gone what comes at its end: triggers see that it is deleted, and nothing is remembered of it.
+func (j *judgement) runTo(ev live.Event) error {
+	if !ev.Gone {
+		return j.run()
+	}
+	if metadata, is := ev.Object.At("metadata").(map[string]any); is && ev.Object.At("spec") != nil && len(j.subscribed) > 0 { // else its definition is gone
+		last := maps.Clone(metadata)
+		if last["deletionTimestamp"] == nil {
+			last["deletionTimestamp"] = j.now.UTC().Format(time.RFC3339)
+		}
+		j.app = maps.Clone(ev.Object)
+		j.app["metadata"] = last
+		if err := j.run(); err != nil {
+			return err
+		}
+	}
+	return j.forget()
 }
 
 func (j *judgement) forget() error {
@@ -121,7 +200,7 @@ func (j *judgement) forget() error {
 // messages about, the first look queues none: what holds was sent.
 func (j *judgement) run() error {
 	annotations := textsIn(j.app.At("metadata", "annotations"))
-	outcomes, faults := j.config.Judge(j.app, j.config.Of(annotations), j.now)
+	outcomes, faults := j.config.Judge(j.app, j.subscribed, j.now)
 	for _, err := range faults {
 		j.faults = append(j.faults, err.Error())
 	}

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
@@ -28,6 +30,8 @@ const (
 
 const (
 	configAge      = 10 * time.Second // how long what was read serves
+	quietAge       = 5 * time.Minute  // the same for Applications that do not subscribe to anything themselves
+	mostProjects   = 1000             // that are in memory; with one more, all are forgotten
 	mostRecipients = 1000             // of all services: each has a queue and a goroutine
 )
 
@@ -43,10 +47,17 @@ type subscribers struct {
 	read       time.Time
 	recipients map[route.Key]bool
 	failing    map[route.Key]string
+	projects   map[route.Key]projectEntry
+}
+
+// projectEntry is what an AppProject subscribes to.
+type projectEntry struct {
+	annotations map[string]string
+	read        time.Time
 }
 
 func newSubscribers(o Options) *subscribers {
-	s := &subscribers{namespace: argoNamespace, recipients: map[route.Key]bool{}, failing: map[route.Key]string{}}
+	s := &subscribers{namespace: argoNamespace, recipients: map[route.Key]bool{}, failing: map[route.Key]string{}, projects: map[route.Key]projectEntry{}}
 	if o.Namespaces.Limited() {
 		s.namespace = o.Namespaces.Each()[0]
 	}
@@ -70,11 +81,11 @@ func recipientOf(key route.Key) (service, recipient string, is bool) {
 	return service, recipient, is
 }
 
-// load returns what argocd-notifications-cm says; nil for none.
-func (s *subscribers) load(ctx context.Context, reader live.Reader) (*subscription.Config, error) {
+// load returns what argocd-notifications-cm says, which was read so long ago at most; nil for none.
+func (s *subscribers) load(ctx context.Context, reader live.Reader, age time.Duration) (*subscription.Config, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.read) < configAge {
+	if time.Since(s.read) < age {
 		return s.config, nil
 	}
 	cr, err := s.get(ctx, reader, object.GVK{Version: "v1", Kind: "ConfigMap"}, argoConfig)
@@ -123,6 +134,35 @@ func (s *subscribers) get(ctx context.Context, reader live.Reader, kind object.G
 	return o, nil
 }
 
+// appProjects is the kind of AppProjects.
+var appProjects = object.GVK{Group: "argoproj.io", Version: "v1alpha1", Kind: "AppProject"}
+
+// project returns the annotations of an Application's AppProject, which were read so long ago at most. It is in Argo CD's namespace. Where there are no AppProjects, or truce may not read them, nothing is subscribed to.
+func (s *subscribers) project(ctx context.Context, reader live.Reader, app object.Object, age time.Duration) (map[string]string, error) {
+	name, _ := app.At("spec", "project").(string)
+	key := route.Key{Namespace: s.namespace, Name: name}
+	if name == "" {
+		return nil, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, is := s.projects[key]; is && time.Since(known.read) < age {
+		return known.annotations, nil
+	}
+	cr, err := s.get(ctx, reader, appProjects, name)
+	if errors.Is(err, live.ErrUnknownKind) || apierrors.IsForbidden(err) {
+		cr, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(s.projects) >= mostProjects {
+		clear(s.projects)
+	}
+	s.projects[key] = projectEntry{textsIn(cr.At("metadata", "annotations")), time.Now()}
+	return s.projects[key].annotations, nil
+}
+
 func textsIn(v any) map[string]string {
 	all, _ := v.(map[string]any)
 	out := make(map[string]string, len(all))
@@ -134,7 +174,7 @@ func textsIn(v any) map[string]string {
 
 // provider returns a recipient as a Provider; false for one whose service is not there, or where Argo CD's own controller sends.
 func (s *subscribers) provider(ctx context.Context, reader live.Reader, key route.Key) (deliver.Loaded, bool, error) {
-	config, err := s.load(ctx, reader)
+	config, err := s.load(ctx, reader, configAge)
 	if err != nil || config == nil {
 		return deliver.Loaded{}, false, err
 	}
@@ -145,7 +185,7 @@ func (s *subscribers) provider(ctx context.Context, reader live.Reader, key rout
 	return config.Provider(key, service, recipient, secret)
 }
 
-// admit reports whether a recipient may have a queue.
+// admit reports whether a recipient may have a queue, of so many for whom something waits.
 func (s *subscribers) admit(key route.Key) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,6 +194,13 @@ func (s *subscribers) admit(key route.Key) bool {
 	}
 	s.recipients[key] = true
 	return true
+}
+
+// release is the opposite of admit.
+func (s *subscribers) release(key route.Key) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.recipients, key)
 }
 
 // delivered notes what came of a try, and reports whether that is news.

@@ -64,6 +64,7 @@ type Outlet struct {
 	alerts       map[route.Key]alertEntry
 	providers    map[route.Key]providerEntry
 	applications map[object.ID]live.Event // that are to be judged for their subscribers
+	timed        timedApps
 	waiting      []intake
 	lost         int
 	changed      map[objectKey]bool // whose status is to be written
@@ -163,6 +164,7 @@ func (o *Outlet) Run(ctx context.Context) error {
 	defer func() { <-done }()
 	o.wakeRecipients()
 	var again <-chan time.Time
+	o.timed = timedApps{known: map[object.ID]live.Event{}}
 	for {
 		select {
 		case <-ctx.Done():
@@ -174,8 +176,8 @@ func (o *Outlet) Run(ctx context.Context) error {
 		}
 		again = nil
 		o.guard("subscription", func() {
-			if o.judgeApplications(ctx) {
-				again = time.After(configAge)
+			if pause := o.judgeApplications(ctx); pause > 0 {
+				again = time.After(pause)
 			}
 		})
 	}

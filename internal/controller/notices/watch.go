@@ -105,6 +105,13 @@ func readSecret(ctx context.Context, reader live.Reader, namespace, name string)
 	return out, nil
 }
 
+// OnIdle implements deliver.Providers: a recipient of Argo CD's for whom nothing waits makes room for another one.
+func (o *Outlet) OnIdle(key route.Key) {
+	if _, _, is := recipientOf(key); is {
+		o.subscribers.release(key)
+	}
+}
+
 // OnDelivery implements deliver.Providers.
 func (o *Outlet) OnDelivery(key route.Key, err error) {
 	if _, _, is := recipientOf(key); is {

@@ -62,6 +62,8 @@ func (d *deadAndLiving) Provider(_ context.Context, key route.Key) (deliver.Load
 
 func (*deadAndLiving) OnDelivery(route.Key, error) {}
 
+func (*deadAndLiving) OnIdle(route.Key) {}
+
 func newDeadAndLiving(b *testing.B) *deadAndLiving {
 	b.Helper()
 	d := &deadAndLiving{loaded: map[route.Key]deliver.Loaded{}, taken: make(chan struct{}, 20000)}

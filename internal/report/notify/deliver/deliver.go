@@ -49,6 +49,8 @@ type Providers interface {
 	Provider(ctx context.Context, key route.Key) (Loaded, bool, error)
 	// OnDelivery is called with what came of each try; nil for success. It must not block.
 	OnDelivery(key route.Key, err error)
+	// OnIdle is called when nothing waits for a Provider any more. It must not block.
+	OnIdle(key route.Key)
 }
 
 // Loaded is a Provider with the data of its Secrets; nil for one that is not there.
@@ -116,6 +118,8 @@ func (d *Deliverer) work(ctx context.Context, key route.Key, wake <-chan struct{
 		var timer <-chan time.Time
 		if next > 0 {
 			timer = time.After(next)
+		} else if d.retire(key, wake) {
+			return
 		}
 		select {
 		case <-ctx.Done():
@@ -126,6 +130,18 @@ func (d *Deliverer) work(ctx context.Context, key route.Key, wake <-chan struct{
 	}
 }
 
+// retire reports whether the goroutine of a Provider ends: nothing waits, and nothing has come since it looked.
+func (d *Deliverer) retire(key route.Key, wake <-chan struct{}) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(wake) > 0 {
+		return false
+	}
+	delete(d.workers, key)
+	d.Providers.OnIdle(key)
+	return true
+}
+
 // look sends what is due, and returns when to look again; 0 for when something comes.
 func (d *Deliverer) look(ctx context.Context, w *worker) time.Duration {
 	items, dropped, err := d.Store.Pending(w.key)
@@ -134,7 +150,10 @@ func (d *Deliverer) look(ctx context.Context, w *worker) time.Duration {
 		return longestWait
 	}
 	items, err = d.expire(w.key, items)
-	if err != nil || len(items) == 0 {
+	switch {
+	case err != nil:
+		return longestWait
+	case len(items) == 0:
 		return 0
 	}
 	if wait := max(time.Until(w.notUntil), d.Windows.wait(items, time.Now())); wait > 0 {
@@ -169,8 +188,11 @@ func (d *Deliverer) send(ctx context.Context, w *worker, p Loaded, q queue) time
 			continue
 		}
 		b.addDropped(q.dropped)
-		err := d.post(ctx, p, b.content)
 		if ctx.Err() != nil {
+			return 0
+		}
+		err := d.post(ctx, p, b.content)
+		if err != nil && ctx.Err() != nil {
 			return 0
 		}
 		d.Providers.OnDelivery(w.key, err)
@@ -224,8 +246,9 @@ func (d *Deliverer) discard(key route.Key, items []outbox.Item) time.Duration {
 	}
 	if err := d.Store.Done(key, all, 0); err != nil {
 		d.Log.Warn("notifications", "provider", key.String(), "error", err.Error())
+		return longestWait
 	}
-	return 0
+	return time.Millisecond // what has come meanwhile
 }
 
 // wait is how long the items should wait for others.

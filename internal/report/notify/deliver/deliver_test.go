@@ -28,6 +28,7 @@ type fixture struct {
 	mu        sync.Mutex
 	providers map[route.Key]deliver.Loaded
 	results   chan error
+	idle      chan route.Key
 }
 
 func (f *fixture) Provider(_ context.Context, key route.Key) (deliver.Loaded, bool, error) {
@@ -39,13 +40,20 @@ func (f *fixture) Provider(_ context.Context, key route.Key) (deliver.Loaded, bo
 
 func (f *fixture) OnDelivery(_ route.Key, err error) { f.results <- err }
 
+func (f *fixture) OnIdle(key route.Key) {
+	select {
+	case f.idle <- key:
+	default:
+	}
+}
+
 func newFixture(t *testing.T, servers egress.Policy) *fixture {
 	t.Helper()
 	store, err := outbox.OpenStore(filepath.Join(t.TempDir(), "x.db"), slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &fixture{t: t, providers: map[route.Key]deliver.Loaded{}, results: make(chan error, 100)}
+	f := &fixture{t: t, providers: map[route.Key]deliver.Loaded{}, results: make(chan error, 100), idle: make(chan route.Key, 100)}
 	f.Deliverer = &deliver.Deliverer{Store: store, Providers: f, Servers: servers, Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
 	ctx, cancel := context.WithCancel(context.Background())
 	f.Start(ctx)
@@ -117,6 +125,11 @@ func TestAMessageIsTriedAgainUntilItIsTaken(t *testing.T) {
 	if took := time.Since(begin); took < 2*time.Second {
 		t.Errorf("took %s, and the server asked twice for a second", took)
 	}
+	select { // the goroutine of a Provider for which nothing waits ends, and another begins when something comes
+	case <-f.idle:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing waits, and the Provider is not idle")
+	}
 	f.send("chat", address(s.URL), "the second")
 	if err := f.result(); err != nil || calls != 4 || strings.Contains(body, "the first") || !strings.Contains(body, "the second") {
 		t.Errorf("what was taken is sent again: %v, %d calls, %s", err, calls, body)
@@ -187,5 +200,26 @@ func TestASecretThatIsNotThereIsNamed(t *testing.T) {
 	f.send("chat", deliver.Loaded{Provider: route.Provider{Secret: "token"}}, "x")
 	if err := f.result(); err == nil || err.Error() != "Secret shop/token is not there" {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAnAnswerThatIsUnderWayIsWaitedFor: a process that ends while a receiver takes a message does not leave it to be sent again.
+func TestAnAnswerThatIsUnderWayIsWaitedFor(t *testing.T) {
+	came, release := make(chan struct{}), make(chan struct{})
+	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		close(came)
+		<-release
+	}))
+	defer s.Close()
+	f := newFixture(t, here)
+	ctx, end := context.WithCancel(t.Context())
+	f.Start(ctx)
+	f.send("chat", address(s.URL), "x")
+	<-came
+	end()
+	close(release)
+	f.Wait()
+	if left, _, err := f.Store.Pending(route.Key{Namespace: "shop", Name: "chat"}); err != nil || len(left) != 0 {
+		t.Errorf("%d messages are left, %v: want none, the receiver has taken it", len(left), err)
 	}
 }

@@ -71,7 +71,7 @@ func (d *Deliverer) post(ctx context.Context, p Loaded, c payload.Content) error
 	if lack != "" {
 		return &sendError{text: lack}
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.Timeout)
+	ctx, cancel := withLastMoment(ctx, p.Timeout)
 	defer cancel()
 	byApp, err := d.withApp(ctx, p, &target)
 	if err != nil {
@@ -88,6 +88,22 @@ func (d *Deliverer) post(ctx context.Context, p Loaded, c payload.Content) error
 		return d.publish(ctx, p, target, q)
 	}
 	return d.sendHTTP(ctx, p, target, q, byApp)
+}
+
+// lastMoment is how long a request may go on after the end of the process has begun: its answer says whether the message has to be sent again.
+const lastMoment = 500 * time.Millisecond
+
+// withLastMoment returns a context that ends within a time, and lastMoment after another one.
+func withLastMoment(ctx context.Context, within time.Duration) (context.Context, context.CancelFunc) {
+	out, cancel := context.WithTimeout(context.WithoutCancel(ctx), within)
+	stop := context.AfterFunc(ctx, func() {
+		select {
+		case <-time.After(lastMoment):
+		case <-out.Done():
+		}
+		cancel()
+	})
+	return out, func() { stop(); cancel() }
 }
 
 // sendHTTP sends one request, or what else it takes. byApp says that its token is that of a GitHub App.

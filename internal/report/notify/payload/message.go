@@ -9,6 +9,9 @@ import (
 
 // plainText is the content without any markup.
 func plainText(c Content, most int) string {
+	if c.Form != nil {
+		return shorten(c.Text(), most)
+	}
 	var b strings.Builder
 	mark := "ℹ️ "
 	if c.IsError() {

@@ -13,7 +13,12 @@ type grafana struct{}
 func (grafana) build(t Target, c Content) (Request, error) {
 	m := c.Message
 	tags := []string{reporter, "kind: " + m.About.Kind, "name: " + m.About.Name, "namespace: " + m.About.Namespace, "reason: " + m.Reason}
-	r, err := postJSON(joinURL(t.Address, "/api/annotations"), map[string]any{"time": m.At.UnixMilli(), "text": shorten(c.Title+": "+c.Text(), 8000), "tags": tags})
+	text := c.Title + ": " + c.Text()
+	if c.Form != nil {
+		text = c.Text()
+		tags = append(tags, slices.DeleteFunc(strings.Split(t.Channel, "|"), func(s string) bool { return s == "" })...)
+	}
+	r, err := postJSON(joinURL(t.Address, "/api/annotations"), map[string]any{"time": m.At.UnixMilli(), "text": shorten(text, 8000), "tags": tags})
 	if t.Login != "" {
 		return authorized(r, "Basic", basicText(t.Login, t.Password)), err
 	}

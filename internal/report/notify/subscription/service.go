@@ -24,9 +24,13 @@ const (
 	kindTeams     = "teams"
 	kindWorkflows = "teams-workflows"
 	kindWebhook   = "webhook"
+	kindGoogle    = "googlechat"
+	kindGrafana   = "grafana"
+	kindTelegram  = "telegram"
+	kindWebex     = "webex"
 )
 
-var kinds = []string{kindEmail, kindSlack, kindTeams, kindWorkflows, kindWebhook}
+var kinds = []string{kindEmail, kindGoogle, kindGrafana, kindSlack, kindTeams, kindWorkflows, kindTelegram, kindWebex, kindWebhook}
 
 // sendTimeout is how long a service may take.
 const sendTimeout = 15 * time.Second
@@ -38,6 +42,9 @@ type settings struct {
 	APIURL   string `json:"apiURL"`
 
 	RecipientURLs map[string]string `json:"recipientUrls"`
+	Webhooks      map[string]string `json:"webhooks"` // of Google Chat, by their names
+	GrafanaURL    string            `json:"apiUrl"`
+	APIKey        string            `json:"apiKey"`
 
 	Host     string `json:"host"`
 	Port     int    `json:"port"`
@@ -126,6 +133,25 @@ func (s settings) apply(p *deliver.Loaded, kind, recipient string) error {
 		put("token", s.Token)
 		if s.APIURL != "" {
 			p.Address = strings.TrimSuffix(s.APIURL, "/") + "/chat.postMessage"
+		}
+	case kindTelegram:
+		p.Type = kindTelegram
+		put("token", s.Token)
+	case kindWebex:
+		p.Type = kindWebex
+		put("token", s.Token)
+		if s.APIURL != "" {
+			p.Address = strings.TrimSuffix(s.APIURL, "/") + "/v1/messages"
+		}
+	case kindGrafana:
+		p.Type = kindGrafana
+		p.Address = strings.TrimSuffix(strings.TrimSuffix(s.GrafanaURL, "/"), "/api")
+		put("token", s.APIKey)
+	case kindGoogle:
+		p.Type = kindGoogle
+		put("address", s.Webhooks[recipient])
+		if s.Webhooks[recipient] == "" {
+			return fmt.Errorf("webhooks has no %q", recipient)
 		}
 	case kindTeams, kindWorkflows:
 		p.Type = "msteams"

@@ -25,16 +25,7 @@ import (
 const (
 	mostSubscriptions = 100
 	longestText       = 64 << 10
-	prefix            = "notifications.argoproj.io/subscribe."
 )
-
-// Subscription is one recipient of one trigger by one service.
-type Subscription struct{ Trigger, Service, Recipient string }
-
-// String names a subscription.
-func (s Subscription) String() string {
-	return strings.TrimSuffix(s.Trigger+"."+s.Service+":"+s.Recipient, ":")
-}
 
 // Config is what argocd-notifications-cm says.
 type Config struct {
@@ -44,6 +35,7 @@ type Config struct {
 	services  map[string]service
 	defaults  []string
 	ofService map[string][]string // default triggers of a service
+	global    []global
 }
 
 // service is a service with its settings, in which $name stands for a key of the Secret.
@@ -120,47 +112,14 @@ func (c *Config) read(key, text string) error {
 			return err
 		}
 		c.templates[rest] = t
+	case key == "subscriptions":
+		return c.readGlobal(text)
 	case first == "trigger":
 		conditions, err := parseConditions(text)
 		c.triggers[rest] = conditions
 		return err
 	}
 	return nil
-}
-
-// Of returns what an object subscribes to by its annotations, in order.
-func (c *Config) Of(annotations map[string]string) []Subscription {
-	var out []Subscription
-	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		rest, ours := strings.CutPrefix(key, prefix)
-		if !ours {
-			continue
-		}
-		trigger, name, both := strings.Cut(rest, ".")
-		triggers := []string{trigger}
-		if !both {
-			name = trigger
-			if triggers = c.ofService[name]; triggers == nil {
-				triggers = c.defaults
-			}
-		}
-		for recipient := range strings.SplitSeq(annotations[key], ";") {
-			for _, t := range triggers {
-				out = append(out, Subscription{t, name, strings.TrimSpace(recipient)})
-			}
-		}
-	}
-	return out[:min(len(out), mostSubscriptions)]
-}
-
-// Has reports whether annotations subscribe to anything.
-func Has(annotations map[string]string) bool {
-	for key := range annotations {
-		if strings.HasPrefix(key, prefix) {
-			return true
-		}
-	}
-	return false
 }
 
 // Outcome is what became of one condition of a trigger for one recipient.

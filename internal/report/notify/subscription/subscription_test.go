@@ -40,17 +40,14 @@ func TestWhatSubscribersGet(t *testing.T) {
 			secret[key] = []byte(value)
 		}
 		app := decode[map[string]any](t, in.Need(t, "app.yaml"))
-		annotations := map[string]string{}
-		metadata, _ := app["metadata"].(map[string]any)
-		all, _ := metadata["annotations"].(map[string]any)
-		for key, v := range all {
-			annotations[key], _ = v.(string)
+		subscriber := subscription.Subscriber{
+			Annotations: textsOf(app, "annotations"), Labels: textsOf(app, "labels"), Project: decode[map[string]string](t, in["project.yaml"]),
 		}
 		var b strings.Builder
 		for _, p := range problems {
 			fmt.Fprintf(&b, "problem: %s\n", p)
 		}
-		outcomes, faults := config.Judge(app, config.Of(annotations), noon)
+		outcomes, faults := config.Judge(app, config.Of(subscriber), noon)
 		for _, err := range faults {
 			fmt.Fprintf(&b, "fault: %v\n", err)
 		}
@@ -62,6 +59,16 @@ func TestWhatSubscribersGet(t *testing.T) {
 		}
 		return b.String()
 	})
+}
+
+func textsOf(app map[string]any, place string) map[string]string {
+	metadata, _ := app["metadata"].(map[string]any)
+	all, _ := metadata[place].(map[string]any)
+	out := map[string]string{}
+	for key, v := range all {
+		out[key], _ = v.(string)
+	}
+	return out
 }
 
 // requestsOf prints what a recipient gets.
@@ -140,9 +147,9 @@ func FuzzConfig(f *testing.F) {
 	f.Add("- when: any(app.status.conditions, {.type == 'x'})\n  send: [x]", "slack: {attachments: '[{\"x\": \"{{.app.metadata.name}}\"}]'}", "recipientUrls: {a: x}", "")
 	f.Fuzz(func(t *testing.T, trigger, template, service, recipients string) {
 		app := map[string]any{"metadata": map[string]any{"name": "web\"<!channel>"}, "status": map[string]any{"conditions": []any{map[string]any{"type": "x"}}}}
-		for _, kind := range []string{"slack", "email", "teams", "webhook"} {
+		for _, kind := range []string{"slack", "email", "teams", "webhook", "telegram", "googlechat"} {
 			config, _ := subscription.Parse(map[string]string{"trigger.x": trigger, "template.x": template, "service." + kind: service})
-			outcomes, _ := config.Judge(app, config.Of(map[string]string{"notifications.argoproj.io/subscribe.x." + kind: recipients}), noon)
+			outcomes, _ := config.Judge(app, config.Of(subscription.Subscriber{Annotations: map[string]string{"notifications.argoproj.io/subscribe.x." + kind: recipients, "notifications.argoproj.io/subscriptions": recipients}}), noon)
 			for _, o := range outcomes {
 				forms, _ := config.Forms(app, o, noon)
 				p, _, err := config.Provider(route.Key{}, o.Service, o.Recipient, map[string][]byte{"token": []byte("t")})
