@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/view/notification"
 )
@@ -101,7 +102,7 @@ func (f *notifyTestFlags) run(ctx context.Context, c *Cluster, name string) erro
 		return usageError("a Provider of type %s gets none of these samples", p.Type)
 	}
 	if !f.dryRun {
-		d := &deliver.Deliverer{Servers: f.servers}
+		d := &deliver.Deliverer{Servers: f.servers, Clouds: &cloud.Exchange{Servers: f.servers}}
 		for i, s := range samples {
 			samples[i] = notification.Send(ctx, d, p, s)
 		}

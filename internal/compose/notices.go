@@ -29,7 +29,7 @@ func (p *parts) outlet(o RunOptions) notify.Outlet {
 	}
 	p.outbox = store
 	return notices.NewOutlet(notices.Options{
-		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Store: store, Servers: o.Sources, Windows: o.Windows, Log: o.Log,
+		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Store: store, Servers: o.Sources, Windows: o.Windows, Clouds: p.clouds, Log: o.Log,
 		Dialect: flux.Notifications{SameNamespace: staysHome(o.Tenancy)},
 	})
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
@@ -50,6 +51,7 @@ type Options struct {
 	Namespaces cluster.Namespaces
 	Store      *outbox.Store
 	Servers    egress.Policy
+	Clouds     *cloud.Exchange
 	Windows    deliver.Windows // the zero value for the default
 	Log        *slog.Logger
 }
@@ -111,7 +113,7 @@ func NewOutlet(o Options) *Outlet {
 		Options: o, alerts: map[route.Key]alertEntry{}, providers: map[route.Key]providerEntry{}, changed: map[objectKey]bool{}, wrote: map[objectKey]string{},
 		come: make(chan struct{}, 1), dirty: make(chan struct{}, 1), subscribers: newSubscribers(o), applications: map[object.ID]live.Event{},
 	}
-	out.deliverer = &deliver.Deliverer{Store: o.Store, Providers: out, Servers: o.Servers, Windows: o.Windows, Log: o.Log}
+	out.deliverer = &deliver.Deliverer{Store: o.Store, Providers: out, Servers: o.Servers, Windows: o.Windows, Clouds: o.Clouds, Log: o.Log}
 	return out
 }
 

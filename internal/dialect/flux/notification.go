@@ -36,16 +36,15 @@ const (
 	mostExpressions = 100
 )
 
-var unsupportedInProvider = []fieldAdvice{
-	{"serviceAccountName", "an identity at a cloud needs its SDK, which truce does not hold; use secretRef"},
-}
+// withIdentity are the types that may have an identity at a cloud.
+var withIdentity = []string{"azureeventhub", "googlepubsub"}
 
 // Provider reads a Provider.
 func (Notifications) Provider(cr object.Object) route.Provider {
 	r := &reading{}
 	r.Kind(cr, notificationAPI, notificationv1beta3.ProviderKind)
 	var spec notificationv1beta3.ProviderSpec
-	r.spec(cr, &spec, unsupportedInProvider)
+	r.spec(cr, &spec, nil)
 	p := route.Provider{
 		Key: route.Key{Namespace: cr.Namespace(), Name: cr.Name()}, UID: cr.UID(), Generation: cr.Generation(), Type: spec.Type, Channel: spec.Channel, Username: spec.Username,
 		Address: spec.Address, Timeout: sendTimeout, Proxy: spec.Proxy, Suspended: spec.Suspend,
@@ -60,6 +59,14 @@ func (Notifications) Provider(cr object.Object) route.Provider {
 		r.Problem("spec.type", "required")
 	case !payload.Supports(spec.Type):
 		r.Unsupported("spec.type", fmt.Sprintf("%q is not among those that truce sends to: %s", spec.Type, strings.Join(payload.TypeNames(), ", ")))
+	}
+	p.Account = spec.ServiceAccountName
+	switch {
+	case spec.ServiceAccountName == "":
+	case !slices.Contains(withIdentity, spec.Type):
+		r.Unsupported("spec.serviceAccountName", fmt.Sprintf("only the types %s have an identity at a cloud; use secretRef", strings.Join(withIdentity, " and ")))
+	case spec.SecretRef != nil:
+		r.Problem("spec.serviceAccountName", "want none beside spec.secretRef")
 	}
 	p.StatusName = r.statusName(spec.Type, spec.CommitStatusExpr)
 	if u, err := url.Parse(spec.Address); err == nil && u.User != nil {

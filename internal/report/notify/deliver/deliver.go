@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/githubapp"
 )
@@ -65,6 +66,7 @@ type Deliverer struct {
 	Providers Providers
 	Servers   egress.Policy
 	Windows   Windows
+	Clouds    *cloud.Exchange // nil for no identities at clouds
 	Log       *slog.Logger
 
 	mu      sync.Mutex

@@ -33,6 +33,9 @@ func ShowRequest(p Loaded, c payload.Content) (payload.Request, error) {
 	if target.Token == "" && keyOfAny(p.SecretData, "githubAppID") != "" {
 		target.Token = hidden
 	}
+	if target.Token == "" && (target.Type == "googlepubsub" || target.Type == "azureeventhub") {
+		target.Token = hidden
+	}
 	r, err := payload.BuildRequest(target, c)
 	if err != nil {
 		return payload.Request{}, errors.New(known.Line(err.Error(), 2*longestSaying))

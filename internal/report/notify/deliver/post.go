@@ -51,6 +51,13 @@ func secretsOf(p Loaded, t payload.Target, address string) redact.Known {
 			values = append(values, string(v))
 		}
 	}
+	for _, text := range []string{p.Address, t.Address} { // of a connection string
+		for part := range strings.SplitSeq(text, ";") {
+			if _, value, ok := strings.Cut(part, "SharedAccessKey="); ok {
+				values = append(values, value, part)
+			}
+		}
+	}
 	for _, text := range []string{p.Address, p.Proxy, address} {
 		if u, err := url.Parse(text); err == nil {
 			values = append(values, strings.Split(u.EscapedPath(), "/")...)
@@ -75,6 +82,9 @@ func (d *Deliverer) post(ctx context.Context, p Loaded, c payload.Content) error
 	defer cancel()
 	byApp, err := d.withApp(ctx, p, &target)
 	if err != nil {
+		return &sendError{text: secretsOf(p, target, "").Line(err.Error(), 2*longestSaying)}
+	}
+	if err := d.withIdentity(ctx, p, &target); err != nil {
 		return &sendError{text: secretsOf(p, target, "").Line(err.Error(), 2*longestSaying)}
 	}
 	q, err := payload.BuildRequest(target, c)

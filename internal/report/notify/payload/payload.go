@@ -88,7 +88,7 @@ var types = map[string]builder{
 	"github": gitHub{}, "gitlab": gitLab{}, "gitea": gitea{}, "bitbucket": bitbucket{}, "bitbucketserver": bitbucketServer{}, "azuredevops": azureDevOps{},
 	"githubpullrequestcomment": comment{forgeGitHub}, "gitlabmergerequestcomment": comment{forgeGitLab}, "giteapullrequestcomment": comment{forgeGitea},
 	"grafana": grafana{}, "sentry": sentry{}, "datadog": datadog{}, "githubdispatch": githubDispatch{},
-	"email": email{}, "nats": nats{},
+	"email": email{}, "nats": nats{}, "googlepubsub": pubSub{}, "azureeventhub": eventHub{}, "otel": otel{},
 	ArgoWebhook: argoWebhook{},
 }
 
@@ -115,6 +115,9 @@ func BuildRequest(t Target, c Content) (Request, error) {
 	}
 	if err := checkAddress(r.URL); err != nil {
 		return Request{}, err
+	}
+	if _, attributes := b.(pubSub); attributes {
+		return r, nil
 	}
 	for name, value := range t.Headers {
 		r.Headers[name] = value

@@ -232,6 +232,9 @@ func FuzzText(f *testing.F) {
 		n.Metadata[route.ChangeRequest] = "7"
 		for _, kind := range payload.TypeNames() {
 			target := payload.Target{Type: kind, Address: addressFor(kind), Channel: "a/b@example.com", Username: "truce@example.com", Token: "t", Login: "l", Password: "p"}
+			if kind == "googlepubsub" {
+				target.Channel = "topic"
+			}
 			notes := []route.Note{n}
 			if payload.IsCommitStatus(kind) {
 				bad := failed(name)
@@ -267,6 +270,10 @@ func addressFor(kind string) string {
 		return "https://example.com/scm/o/r.git"
 	case "azuredevops":
 		return "https://example.com/o/p/_git/r"
+	case "googlepubsub":
+		return "acme-prod"
+	case "azureeventhub":
+		return "Endpoint=sb://acme-events.servicebus.windows.net/;SharedAccessKeyName=a;SharedAccessKey=k;EntityPath=hub"
 	case "nats":
 		return "nats://nats.example.com"
 	case "email":

@@ -41,6 +41,8 @@ type Provider struct {
 	StatusName cel.Expression
 	// Secret, Certificates and ProxySecret name Secrets of its namespace; empty for none.
 	Secret, Certificates, ProxySecret string
+	// Account names the ServiceAccount whose identity at a cloud it has; empty for the controller's.
+	Account string
 
 	Problems []app.Problem
 	Notes    []string
