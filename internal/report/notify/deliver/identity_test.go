@@ -10,7 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source/cloud"
 )
 
-// TestTheControllersIdentityGoesNoOtherWay: whoever chooses the proxy or the authority of a Provider would get its token.
+// TestTheControllersIdentityGoesNoOtherWay: the author of a Provider, who chooses its proxy and its authority, does not get the token.
 func TestTheControllersIdentityGoesNoOtherWay(t *testing.T) {
 	f := newFixture(t, here)
 	f.Clouds = &cloud.Exchange{Servers: here}
