@@ -106,7 +106,7 @@ func TestAnOperationGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T)
 // hooksOfAnEnd are hooks around the deletion of an object, which the sandbox runs.
 var hooksOfAnEnd = strings.NewReplacer("PreSync", "PreDelete", "PostSync", "PostDelete").Replace(hooksThatRun)
 
-// deletes deletes the Application of hooksOfAnEnd, and does not wait for that.
+// deletes has the Application of hooksOfAnEnd deleted, and does not wait for that.
 func (s *stage) deletes() {
 	s.t.Helper()
 	s.kubectl("delete", "application.argoproj.io/web", "--wait=false")

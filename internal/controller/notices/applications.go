@@ -77,12 +77,7 @@ func (o *Outlet) putBack(changed map[object.ID]live.Event) {
 }
 
 func (o *Outlet) judgeChanged(ctx context.Context, changed map[object.ID]live.Event) error {
-	age := quietAge
-	for _, ev := range changed {
-		if subscription.Has(textsIn(ev.Object.At("metadata", "annotations"))) {
-			age = configAge
-		}
-	}
+	age := ageOfConfig(changed)
 	config, err := o.subscribers.load(ctx, o.Live, age)
 	if err != nil || config == nil {
 		clear(o.timed.known)
@@ -103,13 +98,28 @@ func (o *Outlet) judgeChanged(ctx context.Context, changed map[object.ID]live.Ev
 		}
 		judged[id], subscribed[id] = ev, all
 		if !ev.Gone && config.NamesTime(all) {
-			if len(o.timed.known) == 0 {
-				o.timed.due = time.Now().Add(timedEvery)
-			}
-			o.timed.known[id] = ev
+			o.judgeWithTime(id, ev)
 		}
 	}
 	return o.storeOutcomes(ctx, config, judged, subscribed)
+}
+
+// ageOfConfig is how old the subscriptions of others may be where these Applications are judged: less where one has some of its own.
+func ageOfConfig(changed map[object.ID]live.Event) time.Duration {
+	for _, ev := range changed {
+		if subscription.Has(textsIn(ev.Object.At("metadata", "annotations"))) {
+			return configAge
+		}
+	}
+	return quietAge
+}
+
+// judgeWithTime has an Application be judged again as time goes on.
+func (o *Outlet) judgeWithTime(id object.ID, ev live.Event) {
+	if len(o.timed.known) == 0 {
+		o.timed.due = time.Now().Add(timedEvery)
+	}
+	o.timed.known[id] = ev
 }
 
 func (o *Outlet) changeStatus(key objectKey) {

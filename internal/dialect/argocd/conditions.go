@@ -50,7 +50,7 @@ var errorTypes = map[report.Reason]string{
 func conditions(cr object.Object, r report.Report, had []condition) []condition {
 	var out []condition
 	add := func(kind, message string) {
-		if message == "" {
+		if kind == "" || message == "" {
 			return
 		}
 		c := condition{Type: kind, Message: truncateMessage(message), LastTransitionTime: formatTime(observedAt(r))}
@@ -59,15 +59,7 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 		}
 		out = append(out, c)
 	}
-	if kind, bad := errorTypes[r.Reason]; bad {
-		if cr.At("metadata", "deletionTimestamp") != nil {
-			kind = deletionError
-		}
-		add(kind, r.Message)
-	}
-	if r.Reason == report.InProgress && cr.At("metadata", "deletionTimestamp") != nil {
-		add(notice, r.Message)
-	}
+	add(stopType(cr, r), r.Message)
 	for _, s := range r.Shared {
 		add(sharedResource, s.String())
 	}
@@ -91,6 +83,20 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 		add(notice, n)
 	}
 	return out
+}
+
+// stopType is the type of the condition that says why the newest run has stopped; empty where it has not, and where that is in another condition.
+func stopType(cr object.Object, r report.Report) string {
+	kind, bad := errorTypes[r.Reason]
+	switch ends := cr.At("metadata", "deletionTimestamp") != nil; {
+	case !ends:
+		return kind
+	case bad:
+		return deletionError
+	case r.Reason == report.InProgress:
+		return notice
+	}
+	return ""
 }
 
 // longestMessage keeps an Application with many messages readable, and its status small.

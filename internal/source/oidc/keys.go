@@ -134,7 +134,7 @@ func (i *issuer) refresh(ctx context.Context) error {
 	switch {
 	case config.Issuer != i.url:
 		return errors.New("its configuration is that of another issuer")
-	case err != nil || at.Host == "" || at.Scheme != "https" && !(at.Scheme == "http" && strings.HasPrefix(i.url, "http://")):
+	case err != nil || at.Host == "" || at.Scheme != "https" && (at.Scheme != "http" || !strings.HasPrefix(i.url, "http://")):
 		return errors.New("its configuration has no https:// URL of its keys (jwks_uri)")
 	}
 	var set struct {

@@ -197,22 +197,30 @@ func (d *Deliverer) send(ctx context.Context, w *worker, p Loaded, q queue) time
 		if err != nil && ctx.Err() != nil {
 			return 0
 		}
-		d.Providers.OnDelivery(w.key, err)
-		var refused *sendError
-		if errors.As(err, &refused) && !refused.final {
-			return d.failed(w, refused)
-		}
-		if err != nil {
-			d.Log.Warn("notification is not taken and not sent again", "provider", w.key.String(), "error", err.Error())
-		}
-		w.failures, w.notUntil = 0, time.Time{}
-		if err := d.Store.Done(w.key, b.ids, q.dropped); err != nil {
-			d.Log.Warn("notification was sent, and may be sent again", "provider", w.key.String(), "error", err.Error())
-			return longestWait
+		if pause := d.settle(w, b.ids, q.dropped, err); pause > 0 {
+			return pause
 		}
 		q.dropped = 0
 	}
 	return time.Millisecond // what has come meanwhile
+}
+
+// settle takes note of how the delivery of some items has ended. It returns how long the Provider's others have to wait; 0 for not at all.
+func (d *Deliverer) settle(w *worker, ids []uint64, dropped int, err error) time.Duration {
+	d.Providers.OnDelivery(w.key, err)
+	var refused *sendError
+	if errors.As(err, &refused) && !refused.final {
+		return d.failed(w, refused)
+	}
+	if err != nil {
+		d.Log.Warn("notification is not taken and not sent again", "provider", w.key.String(), "error", err.Error())
+	}
+	w.failures, w.notUntil = 0, time.Time{}
+	if err := d.Store.Done(w.key, ids, dropped); err != nil {
+		d.Log.Warn("notification was sent, and may be sent again", "provider", w.key.String(), "error", err.Error())
+		return longestWait
+	}
+	return 0
 }
 
 func (d *Deliverer) failed(w *worker, err *sendError) time.Duration {

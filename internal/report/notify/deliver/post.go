@@ -59,17 +59,22 @@ func secretsOf(p Loaded, t payload.Target, address string) redact.Known {
 		}
 	}
 	for _, text := range []string{p.Address, p.Proxy, address} {
-		if u, err := url.Parse(text); err == nil {
-			values = append(values, strings.Split(u.EscapedPath(), "/")...)
-			values = append(values, u.Path, u.RawQuery)
-			if password, ok := u.User.Password(); ok {
-				values = append(values, password)
-			} else if u.User != nil { // a token
-				values = append(values, u.User.Username())
-			}
-		}
+		values = append(values, secretsInURL(text)...)
 	}
 	return redact.KnownOf(slices.DeleteFunc(values, func(v string) bool { return len(v) < 6 })...)
+}
+
+// secretsInURL returns what a URL holds beside its host.
+func secretsInURL(text string) []string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil
+	}
+	values := append(strings.Split(u.EscapedPath(), "/"), u.Path, u.RawQuery)
+	if password, ok := u.User.Password(); ok {
+		return append(values, password)
+	}
+	return append(values, u.User.Username()) // a token
 }
 
 // post sends one content.

@@ -72,12 +72,13 @@ func (k comment) build(t Target, c Content) (Request, error) {
 		q.Headers["PRIVATE-TOKEN"] = t.Token
 		return q, nil
 	case forgeGitHub:
-		err = r.need(t.Type, 2, "https://github.com/OWNER/REPOSITORY")
+		err = r.need(t.Type, "https://github.com/OWNER/REPOSITORY")
 		q.Thread.Page = commentsAPage
 		k.issues(&q, gitHubAPI(r)+"/repos/"+r.escaped()+"/issues/", c.Pull)
 		return authorized(q, "Bearer", t.Token), err
+	case forgeGitea:
 	}
-	err = r.need(t.Type, 2, "https://gitea.example.com/OWNER/REPOSITORY")
+	err = r.need(t.Type, "https://gitea.example.com/OWNER/REPOSITORY")
 	k.issues(&q, r.server+"/api/v1/repos/"+r.escaped()+"/issues/", c.Pull)
 	return authorized(q, "token", t.Token), err
 }

@@ -190,9 +190,9 @@ func parseRepository(kind, address string) (repository, error) {
 	return r, nil
 }
 
-// need is an error where the repository's path has not so many parts.
-func (r repository) need(kind string, parts int, example string) error {
-	if len(r.path) != parts {
+// need is an error where the repository's path is not that of an owner and a repository.
+func (r repository) need(kind, example string) error {
+	if len(r.path) != 2 {
 		return missing(kind, "an address such as "+example)
 	}
 	return nil

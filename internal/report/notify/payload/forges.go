@@ -14,7 +14,7 @@ func (gitHub) build(t Target, c Content) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	if err := s.repository.need(t.Type, 2, "https://github.com/OWNER/REPOSITORY"); err != nil {
+	if err := s.repository.need(t.Type, "https://github.com/OWNER/REPOSITORY"); err != nil {
 		return Request{}, err
 	}
 	if t.Token == "" {
@@ -66,7 +66,7 @@ func (gitea) build(t Target, c Content) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	if err := s.repository.need(t.Type, 2, "https://gitea.example.com/OWNER/REPOSITORY"); err != nil {
+	if err := s.repository.need(t.Type, "https://gitea.example.com/OWNER/REPOSITORY"); err != nil {
 		return Request{}, err
 	}
 	if t.Token == "" {
@@ -88,7 +88,7 @@ func (bitbucket) build(t Target, c Content) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	if err := s.repository.need(t.Type, 2, "https://bitbucket.org/WORKSPACE/REPOSITORY"); err != nil {
+	if err := s.repository.need(t.Type, "https://bitbucket.org/WORKSPACE/REPOSITORY"); err != nil {
 		return Request{}, err
 	}
 	if t.Token == "" {
