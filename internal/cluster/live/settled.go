@@ -42,7 +42,7 @@ func settledVersion(resourceVersion string) (s Settled) {
 	return s
 }
 
-// settledSum hashes what Fingerprint hashes, without a key that ends with the process: half of a SHA-256, which nobody finds another state for.
+// settledSum hashes what Fingerprint hashes, without a key that ends with the process: half of a SHA-256, for which no other state can be found.
 func settledSum(o object.Object) (s Settled) {
 	text, err := json.Marshal([]any{
 		o.UID(), o.Generation(), ownedParts(o), o.At("metadata", "labels"), o.At("metadata", "annotations"), o.At("metadata", "deletionTimestamp"),
