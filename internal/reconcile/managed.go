@@ -3,6 +3,7 @@ package reconcile
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"math"
 	"strconv"
 	"sync"
 	"time"
@@ -55,8 +56,8 @@ type description struct {
 	previous object.Packed // the text of which the baseline was taken, while that is another one
 	digest   string        // of text, comparable across processes
 	file     string
-	line     int
-	wave     int // in which an operation applies it
+	line     int32
+	wave     int32 // in which an operation applies it
 	// sensitive are its fields that hold what came from a Secret; nil for none.
 	sensitive *redact.Sensitive
 }
@@ -121,7 +122,8 @@ func (r *managedObject) setDesired(o desired.Object, owner app.Key, last invento
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.owner, r.served, r.file, r.line, r.wave, r.sensitive = owner, internString(o.GVK.Version), o.File, o.Line, o.SyncWave, nil
+	r.owner, r.served, r.file, r.sensitive = owner, internString(o.GVK.Version), o.File, nil
+	r.line, r.wave = shorten(o.Line), shorten(o.SyncWave)
 	if !o.Sensitive.IsZero() {
 		r.sensitive = &o.Sensitive
 	}
@@ -147,6 +149,9 @@ func (r *managedObject) setDesired(o desired.Object, owner app.Key, last invento
 	r.noDryRun, r.podReport = "", nil
 	return changed, nil
 }
+
+// shorten keeps a number in half of the space; none that it is used for is larger.
+func shorten(n int) int32 { return int32(min(max(n, math.MinInt32), math.MaxInt32)) }
 
 // waitUnlocked returns when no reconcile of the object is under way.
 func (r *managedObject) waitUnlocked() {
@@ -186,7 +191,7 @@ func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := snapshot{
-		gvk: r.gvk(), owner: r.owner, file: r.file, line: r.line, sum: r.sum, state: r.state, baseline: r.baseline, withheld: r.withheld,
+		gvk: r.gvk(), owner: r.owner, file: r.file, line: int(r.line), sum: r.sum, state: r.state, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, open: r.open, uid: r.uid, appliedUID: r.appliedUID, found: r.found, additionProbe: r.additionProbe, wasThere: r.uid != "", noDryRun: r.noDryRun,
 		request: r.request, adoption: r.adoption,
 		past: r.before(), postponed: r.postponed, version: r.version,
