@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
@@ -39,7 +40,7 @@ func (h *earlyEvents) hold(ev live.Event, texts *object.Packer) {
 		return
 	}
 	u := newPendingEvent(ev)
-	u.was = live.SettledAt(ev.Object)
+	u.was = unchanged.StateOf(ev.Object)
 	text, err := json.Marshal(ev.Object)
 	if err != nil { // it came as JSON
 		return

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
@@ -128,7 +129,7 @@ func (r *managedObject) onEvent(ev live.Event, e *Engine) (wake, news bool) {
 	if r.uid != "" && ev.Object.UID() == r.uid && r.knows(version) {
 		return false, false // our own write coming back, or older
 	}
-	if r.pending == nil && r.fingerprint == live.Fingerprint(e.Hasher, ev.Object) && ev.Object.UID() == r.uid {
+	if r.pending == nil && r.fingerprint == unchanged.Fingerprint(e.Hasher, ev.Object) && ev.Object.UID() == r.uid {
 		r.version = version
 		if ev.Depth == live.Full {
 			news = r.keepHealth(e, ev.Object)

@@ -10,7 +10,7 @@ import (
 	"unique"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
-	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
@@ -64,12 +64,12 @@ type description struct {
 
 // observation is what the API server has shown of the object.
 type observation struct {
-	uid         string       // of the newest answer or event that was compared
-	appliedUID  string       // of the object that truce applied; another one may be in its place
-	version     uint64       // resourceVersion of the newest answer or event that was compared
-	watched     uint64       // resourceVersion of the newest event; less than version until the watch has shown what a read or a write has
-	settled     live.Settled // of the object that was compared; until it was, that in which an earlier process found it to be as Git wants
-	fingerprint uint64       // of the object at version, see live.Fingerprint
+	uid         string          // of the newest answer or event that was compared
+	appliedUID  string          // of the object that truce applied; another one may be in its place
+	version     uint64          // resourceVersion of the newest answer or event that was compared
+	watched     uint64          // resourceVersion of the newest event; less than version until the watch has shown what a read or a write has
+	settled     unchanged.State // of the object that was compared; until it was, that in which an earlier process found it to be as Git wants
+	fingerprint uint64          // of the object at version, see unchanged.Fingerprint
 	baseline    compare.Baseline
 	withheld    []field.Path  // at the last apply
 	health      health.Status // without what pods report
@@ -142,7 +142,7 @@ func (r *managedObject) setDesired(o desired.Object, owner app.Key, last invento
 		changed = r.state.isChanged() && last.Sent != ""
 		r.uid, r.appliedUID, r.found = last.UID, last.UID, last.Found
 		if !r.state.isChanged() {
-			r.settled = live.ParseSettled(last.Judged)
+			r.settled = unchanged.ParseState(last.Judged)
 		}
 	}
 	r.text, r.sum, r.digest = texts.Pack(o.GVK, text), sum, o.Digest

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
@@ -15,7 +16,7 @@ type pendingEvent struct {
 	uid        string
 	version    uint64 // see versionOf
 	packed     object.Packed
-	was        live.Settled // of an Object that was packed before its app has run
+	was        unchanged.State // of an Object that was packed before its app has run
 }
 
 func newPendingEvent(ev live.Event) *pendingEvent {
@@ -23,11 +24,11 @@ func newPendingEvent(ev live.Event) *pendingEvent {
 }
 
 // settled is the state that the event shows.
-func (s *pendingEvent) settled() live.Settled {
+func (s *pendingEvent) settled() unchanged.State {
 	if s.packed.Known() {
 		return s.was
 	}
-	return live.SettledAt(s.Object)
+	return unchanged.StateOf(s.Object)
 }
 
 // pack compresses the object. The caller is the only one that has the event.

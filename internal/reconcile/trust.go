@@ -1,6 +1,9 @@
 package reconcile
 
-import "github.com/truce-gitops/truce/internal/cluster/live"
+import (
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
+)
 
 // settledAs is the state in which the object is as Git wants, for the inventory; empty where the next process has to compare it: a field differs
 // or is not Git's, or nothing but a comparison shows that its kind has not changed. The caller holds mu.
@@ -24,7 +27,7 @@ func (r *managedObject) matchesTrusted(u *pendingEvent, e *Engine) bool {
 // takeTrusted takes over what the earlier process found. The baseline stays unknown: the next change of the object is compared with a dry run.
 // The caller holds mu.
 func (r *managedObject) takeTrusted(ev live.Event, e *Engine) {
-	r.uid, r.version, r.fingerprint = r.appliedUID, versionOf(ev.Object), live.Fingerprint(e.Hasher, ev.Object)
+	r.uid, r.version, r.fingerprint = r.appliedUID, versionOf(ev.Object), unchanged.Fingerprint(e.Hasher, ev.Object)
 	r.state.trust()
 	r.pending = nil
 	r.keepHealth(e, ev.Object)

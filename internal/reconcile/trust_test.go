@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -43,7 +44,7 @@ func deploymentEvent(changes map[string]any) live.Event {
 func trusting(state string) *managedObject {
 	return &managedObject{
 		id: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "c"}, description: description{served: "v1"},
-		observation: observation{appliedUID: "1", settled: live.ParseSettled(state)},
+		observation: observation{appliedUID: "1", settled: unchanged.ParseState(state)},
 	}
 }
 
@@ -103,7 +104,7 @@ func TestAWorkloadIsTrustedWhateverItsStatus(t *testing.T) {
 	} {
 		e := NewEngine(Dependencies{}, nil)
 		r := &managedObject{
-			id: now.ID, description: description{served: "v1"}, observation: observation{appliedUID: "1", settled: live.ParseSettled(live.SettledAt(now.Object).String())},
+			id: now.ID, description: description{served: "v1"}, observation: observation{appliedUID: "1", settled: unchanged.ParseState(unchanged.StateOf(now.Object).String())},
 		}
 		ev := deploymentEvent(c.changes)
 		if got := r.matchesTrusted(newPendingEvent(ev), e); got != c.want {
@@ -128,7 +129,7 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 	fresh := func() *managedObject {
 		return &managedObject{
 			id: object.ID{Kind: "ConfigMap"}, state: objectState{phase: applied, compared: true},
-			description: description{served: "v1", digest: "sha256:1"}, observation: observation{settled: live.ParseSettled("7"), uid: "1", appliedUID: "1"},
+			description: description{served: "v1", digest: "sha256:1"}, observation: observation{settled: unchanged.ParseState("7"), uid: "1", appliedUID: "1"},
 		}
 	}
 	if got := fresh().settledAs(); got != "7" {
@@ -142,7 +143,7 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 		"a field is withheld":    func(r *managedObject) { r.withheld = []field.Path{field.NewPath("data")} },
 		"a Secret, not digested": func(r *managedObject) { r.digest = "" },
 		"admission changed it":   func(r *managedObject) { r.baseline = mutatedBaseline(t) },
-		"no state":               func(r *managedObject) { r.settled = live.Settled{} },
+		"no state":               func(r *managedObject) { r.settled = unchanged.State{} },
 		"no uid":                 func(r *managedObject) { r.uid, r.appliedUID = "", "" },
 		"another object":         func(r *managedObject) { r.uid = "2" },
 	} {

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply"
-	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
@@ -131,7 +131,7 @@ func (r *managedObject) observed(o object.Object, e *Engine) bool {
 		r.uid = uid
 	}
 	r.version = versionOf(o)
-	r.fingerprint, r.settled = live.Fingerprint(e.Hasher, o), live.SettledAt(o)
+	r.fingerprint, r.settled = unchanged.Fingerprint(e.Hasher, o), unchanged.StateOf(o)
 	if p := r.pending; p != nil && !p.Gone && p.uid == r.uid && r.knows(p.version) {
 		r.pending = nil // the watch was quicker than the answer
 	}
@@ -217,7 +217,7 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 	r := w.managed
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.knowsNewer(w.live) && r.fingerprint != live.Fingerprint(w.engine.Hasher, w.live) {
+	if r.knowsNewer(w.live) && r.fingerprint != unchanged.Fingerprint(w.engine.Hasher, w.live) {
 		return false, errChangedBack
 	}
 	recovered = r.problem != ""
@@ -242,7 +242,7 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 	r.state.compare(comparison{current: current, present: w.live != nil, enforced: enforced})
 	if w.live == nil {
 		r.health, r.podReport, r.fingerprint = w.healthOfAbsent(), nil, 0
-		r.settled = live.Settled{}
+		r.settled = unchanged.State{}
 		return recovered, err
 	}
 	if r.observed(w.live, w.engine) {

@@ -54,7 +54,7 @@ type Entry struct {
 	Version string // the API version that it was last named in
 	UID     string // empty until the server has answered
 	Sent    string // desired.Object.Digest of what was last applied; empty for unknown
-	// Judged is the state (live.Settled) in which the object was found to be as Git wants, after Sent was applied; empty for unknown. An object
+	// Judged is the state (unchanged.State) in which the object was found to be as Git wants, after Sent was applied; empty for unknown. An object
 	// that a list shows in that state has not changed since.
 	Judged string
 	// Found says that it was there before we took it over, and that others had added fields to it, or that this is unknown.

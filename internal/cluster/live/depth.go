@@ -50,16 +50,6 @@ var counted = map[object.GVK]bool{
 	{Group: "apiextensions.k8s.io", Kind: "CustomResourceDefinition"}: true,
 }
 
-// steady are built-in kinds whose status matters and hardly ever changes, so that their resourceVersion stays for as long as their spec does.
-var steady = map[object.GVK]bool{
-	{Kind: "Service"}: true, {Kind: "Namespace"}: true, {Kind: "PersistentVolumeClaim"}: true,
-}
-
-func isSteady(gvk object.GVK) bool {
-	gvk.Version = ""
-	return steady[gvk]
-}
-
 // TrustsGeneration reports whether an unchanged metadata.generation means an unchanged spec.
 func TrustsGeneration(gvk object.GVK) bool {
 	gvk.Version = ""

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
+	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -290,17 +291,17 @@ func TestAllReadsOfAnObjectHaveOneFingerprint(t *testing.T) {
 	text := strings.ReplaceAll(web, "NS", ns) + "\n---\n" + configMap(ns, "web", "x")
 	for i, answer := range k.ApplyAs(t, ownership.Manager, text) {
 		gvk := []object.GVK{deployments, configMaps}[i]
-		want := live.Fingerprint(h, object.Object(answer.Object))
+		want := unchanged.Fingerprint(h, object.Object(answer.Object))
 		version := answer.GetResourceVersion()
 		for _, depth := range []live.Depth{live.Full, live.Metadata} {
 			s, _ := follow(t, c, ns, live.Interest{GVK: gvk, Depth: depth})
 			ev := s.await(here("web"))
-			if live.Fingerprint(h, ev.Object) != want {
+			if unchanged.Fingerprint(h, ev.Object) != want {
 				t.Errorf("%s %s at version %s (applied: %s): another fingerprint than the answer to the apply", depth, gvk, ev.Object.ResourceVersion(), version)
 			}
 		}
 		got, err := list.Reader{Cluster: c}.Get(t.Context(), gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: ns, Name: "web"})
-		if err != nil || live.Fingerprint(h, got) != want {
+		if err != nil || unchanged.Fingerprint(h, got) != want {
 			t.Errorf("get %s: another fingerprint, error %v", gvk, err)
 		}
 	}

@@ -1,8 +1,15 @@
-package live
+// Package unchanged answers: can anything of an object have changed that an app describes?
+//
+// In: an object, or its metadata alone, as the API server shows it.
+// Out: a Fingerprint for comparisons within one process, a State for those across processes.
+// Promise: what is equal needs no comparison field by field; the status of a workload changes neither.
+// Not here: what has changed (decide/compare), what follows from it (reconcile).
+package unchanged
 
 import (
 	"math/bits"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
@@ -17,7 +24,7 @@ func Fingerprint(h ownership.Hasher, o object.Object) uint64 {
 	if o.At("metadata", "deletionTimestamp") != nil {
 		sum = mixHashes(sum, 1)
 	}
-	if o.Generation() > 0 && TrustsGeneration(o.GVK()) {
+	if o.Generation() > 0 && live.TrustsGeneration(o.GVK()) {
 		return mixHashes(sum, h.Value(o.Generation()))
 	}
 	return mixHashes(sum, h.Value(o.ResourceVersion()))

@@ -1,4 +1,4 @@
-package live
+package unchanged
 
 import (
 	"strings"
@@ -19,27 +19,27 @@ func TestWhichStatesAreKnown(t *testing.T) {
 		{"v1", "Pod", ""},
 		{"example.org/v1", "Custom", ""},
 	} {
-		got := SettledAt(of(c.apiVersion, c.kind))
+		got := StateOf(of(c.apiVersion, c.kind))
 		if text := got.String(); c.want == sumMark && !strings.HasPrefix(text, sumMark) || c.want != sumMark && text != c.want {
 			t.Errorf("%s: %q, want %q", c.kind, text, c.want)
 		}
-		if ParseSettled(got.String()) != got {
+		if ParseState(got.String()) != got {
 			t.Errorf("%s: %q is read as another state", c.kind, got)
 		}
 	}
 	unread := of("v1", "ConfigMap")
 	unread["metadata"].(map[string]any)["resourceVersion"] = "opaque"
-	if s := SettledAt(unread); !s.IsZero() {
+	if s := StateOf(unread); !s.IsZero() {
 		t.Errorf("%q of a resourceVersion that is no number", s)
 	}
 }
 
-func FuzzParseSettled(f *testing.F) {
+func FuzzParseState(f *testing.F) {
 	for _, s := range []string{"", "7", "07", "s", "sgAAAAAAAAAAAAAAAAAAAAA", "sAAAAAAAAAAAAAAAAAAAAAA", "-1", "1e3"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if s := ParseSettled(text); ParseSettled(s.String()) != s {
+		if s := ParseState(text); ParseState(s.String()) != s {
 			t.Errorf("%q is read as %q, and that as another state", text, s)
 		}
 	})
