@@ -86,7 +86,7 @@ func TestAClaimantWhoseCRDComesLaterIsCededTo(t *testing.T) {
 			t.Errorf("replicas are %d", n)
 		}
 	}
-	if n := replicas(d.Values()[len(d.Values())-1].Object); n != 0 {
+	if n := replicas(d.Newest()); n != 0 {
 		t.Errorf("KEDA's 0 has become %d", n)
 	}
 	w.kubectl("delete", "scaledobject", "scaler")
@@ -129,7 +129,7 @@ func TestAConfigMapAddsClaimsAtRunTime(t *testing.T) {
 		return strings.Contains(said, "ConfigMap "+w.ns+"/truce-claims ours.yaml:3: unknown key whom; the last good claims hold")
 	})
 	w.check("my-app")
-	if n := replicas(d.Values()[len(d.Values())-1].Object); n != 5 {
+	if n := replicas(d.Newest()); n != 5 {
 		t.Errorf("a malformed catalogue has ended a claim: replicas are %d", n)
 	}
 
@@ -184,7 +184,7 @@ func TestAPlaceholderIsLeftToTheInjector(t *testing.T) {
 	before := len(w.objectWrites())
 	w.check("hooks")
 	w.wroteNothingSince(before)
-	if b := bundle(d.Values()[len(d.Values())-1].Object); b != made {
+	if b := bundle(d.Newest()); b != made {
 		t.Errorf("the injector's bundle has become %q", b)
 	}
 }
@@ -215,7 +215,7 @@ func TestTwoAutoscalersForOneWorkloadAreTold(t *testing.T) {
 	w.readyTells("my-app", ".spec.replicas to HPA "+w.ns+"/one", true)
 	w.kubectl("delete", "hpa", "one")
 	w.readyTells("my-app", ".spec.replicas to HPA "+w.ns+"/two", true)
-	if n := replicas(d.Values()[len(d.Values())-1].Object); n != 5 {
+	if n := replicas(d.Newest()); n != 5 {
 		t.Errorf("replicas are %d", n)
 	}
 	w.kubectl("delete", "hpa", "two")

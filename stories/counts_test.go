@@ -42,7 +42,7 @@ func TestACommitUnderAnAutoscalerSaysWhatBecameOfIt(t *testing.T) {
 		"to see why it does not scale: kubectl describe horizontalpodautoscaler.autoscaling scaler -n "+w.ns)
 	w.saysOf(run, 0, "why deployment/my-app .spec.replicas", "To run 6, set minReplicas of HPA "+w.ns+"/scaler to 6 in Git")
 	w.events("FieldCeded", stands)
-	if n := replicas(d.Values()[len(d.Values())-1].Object); n != 3 {
+	if n := replicas(d.Newest()); n != 3 {
 		t.Errorf("replicas are %d", n)
 	}
 

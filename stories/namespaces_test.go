@@ -62,7 +62,7 @@ func TestTwoInstancesWorkSideBySide(t *testing.T) {
 	for _, side := range []*world{w, o} {
 		side.check(map[*world]string{w: "my-app", o: "intruder"}[side])
 	}
-	if n := replicas(d.Values()[len(d.Values())-1].Object); n != 5 {
+	if n := replicas(d.Newest()); n != 5 {
 		t.Errorf("replicas are %d", n)
 	}
 	for _, v := range shared.Values() {

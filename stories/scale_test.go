@@ -100,7 +100,7 @@ func TestACountThatIsGoneFromACustomResourceIsPutBack(t *testing.T) {
 	w.edit("app/crew.yaml", "count: 3, ", "")
 	w.ready("app")
 	w.check("app")
-	if n := crew(d.Values()[len(d.Values())-1].Object); n != 7 {
+	if n := crew(d.Newest()); n != 7 {
 		t.Errorf("the count is %d, want the 7 that it was put back to", n)
 	}
 }
@@ -140,7 +140,7 @@ func TestAScaleSubresourceThatAnswers500LeadsToNoWrite(t *testing.T) {
 	w.ready("app")
 	w.await(d, func(o *unstructured.Unstructured) bool { return colour(o) == "blue" })
 	crewFloor(t, d, 3)
-	if n := crew(d.Values()[len(d.Values())-1].Object); n != 7 {
+	if n := crew(d.Newest()); n != 7 {
 		t.Errorf("the count is %d, want 7", n)
 	}
 }

@@ -172,6 +172,12 @@ func (r *Recorder) Values() []Value {
 	}
 }
 
+// Newest returns the object of the newest of Values, of which there is one.
+func (r *Recorder) Newest() *unstructured.Unstructured {
+	values := r.Values()
+	return values[len(values)-1].Object
+}
+
 // has reports whether the values go as far as what the server has had, or further: the watch may outrun the list.
 func has(values []Value, then *unstructured.UnstructuredList) bool {
 	if len(values) == 0 {
