@@ -62,6 +62,30 @@ func aroundHooks(requests []string) []int {
 	return out
 }
 
+// killedAroundHooks plays a scene once for each of some requests about hooks, after which truce is killed, and has each hook run once. The scene gets
+// a stage, and calls arm where the requests begin that are counted.
+func killedAroundHooks(t *testing.T, requests []string, newStage func(t *testing.T) *stage, scene func(s *stage, arm func())) {
+	t.Helper()
+	points := aroundHooks(requests)
+	if len(points) < 4 {
+		t.Fatalf("of %d requests %v are about hooks:\n%s", len(requests), points, strings.Join(requests, "\n"))
+	}
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(points[:4]))) {
+		t.Run(fmt.Sprintf("killed after %d %s", n, strings.Fields(requests[n-1])[0]), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			first, last := s.Watch(t, jobs, s.ns, "before"), s.Watch(t, jobs, s.ns, "after")
+			scene(s, func() { s.toll.arm(map[int]fault{n: death{after, s.kill}}) })
+			if ran := len(uidsOf(first)); ran != 1 {
+				t.Errorf("the first hook ran %d times", ran)
+			}
+			if ran := len(uidsOf(last)); ran != 1 {
+				t.Errorf("the last hook ran %d times", ran)
+			}
+		})
+	}
+}
+
 func TestAnOperationGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T) {
 	t.Parallel()
 	c := kubetest.Start(t)
@@ -76,31 +100,16 @@ func TestAnOperationGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T)
 		s.succeeds()
 		requests = s.toll.requests()
 	})
-	points := aroundHooks(requests)
-	if len(points) < 4 {
-		t.Fatalf("of %d requests %v are about hooks:\n%s", len(requests), points, strings.Join(requests, "\n"))
-	}
-	for _, n := range slices.Compact(slices.Sorted(slices.Values(points[:4]))) {
-		t.Run(fmt.Sprintf("killed after %d %s", n, strings.Fields(requests[n-1])[0]), func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, c, binary, hooksThatRun)
-			first, last := s.Watch(t, jobs, s.ns, "before"), s.Watch(t, jobs, s.ns, "after")
-			s.toll.arm(map[int]fault{n: death{after, s.kill}})
-			s.operate()
-			s.begin()
-			s.crashed()
-			s.toll.disarm()
-			s.begin()
-			s.succeeds()
-			s.quiet()
-			if ran := len(uidsOf(first)); ran != 1 {
-				t.Errorf("the hook before the object ran %d times", ran)
-			}
-			if ran := len(uidsOf(last)); ran != 1 {
-				t.Errorf("the hook after the object ran %d times", ran)
-			}
-		})
-	}
+	killedAroundHooks(t, requests, func(t *testing.T) *stage { return newStage(t, c, binary, hooksThatRun) }, func(s *stage, arm func()) {
+		arm()
+		s.operate()
+		s.begin()
+		s.crashed()
+		s.toll.disarm()
+		s.begin()
+		s.succeeds()
+		s.quiet()
+	})
 }
 
 // hooksOfAnEnd are hooks around the deletion of an object, which the sandbox runs.
@@ -141,28 +150,13 @@ func TestADeletionGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T) {
 		s.isDeleted()
 		requests = s.toll.requests()
 	})
-	points := aroundHooks(requests)
-	if len(points) < 4 {
-		t.Fatalf("of %d requests %v are about hooks:\n%s", len(requests), points, strings.Join(requests, "\n"))
-	}
-	for _, n := range slices.Compact(slices.Sorted(slices.Values(points[:4]))) {
-		t.Run(fmt.Sprintf("killed after %d %s", n, strings.Fields(requests[n-1])[0]), func(t *testing.T) {
-			t.Parallel()
-			s := newStage(t, c, binary, hooksOfAnEnd)
-			first, last := s.Watch(t, jobs, s.ns, "before"), s.Watch(t, jobs, s.ns, "after")
-			begin(s)
-			s.toll.arm(map[int]fault{n: death{after, s.kill}})
-			s.deletes()
-			s.crashed()
-			s.toll.disarm()
-			s.begin()
-			s.isDeleted()
-			if ran := len(uidsOf(first)); ran != 1 {
-				t.Errorf("the hook before the end ran %d times", ran)
-			}
-			if ran := len(uidsOf(last)); ran != 1 {
-				t.Errorf("the hook after the end ran %d times", ran)
-			}
-		})
-	}
+	killedAroundHooks(t, requests, func(t *testing.T) *stage { return newStage(t, c, binary, hooksOfAnEnd) }, func(s *stage, arm func()) {
+		begin(s)
+		arm()
+		s.deletes()
+		s.crashed()
+		s.toll.disarm()
+		s.begin()
+		s.isDeleted()
+	})
 }

@@ -166,16 +166,22 @@ func (l *laboratory) lanes(t *testing.T, alone bool, do func(*testing.T, *lane))
 	}
 }
 
+// queueOf returns those of some work that are wanted, for lanes to take.
+func queueOf[T any](all []T, wanted func(T) bool) <-chan T {
+	queue := make(chan T, len(all))
+	for _, x := range all {
+		if wanted(x) {
+			queue <- x
+		}
+	}
+	close(queue)
+	return queue
+}
+
 // run makes trials on several lanes at once.
 func (l *laboratory) run(t *testing.T, trials []trial) {
 	for _, alone := range []bool{false, true} {
-		queue := make(chan trial, len(trials))
-		for _, x := range trials {
-			if l.scenes[x.Scene].alone == alone {
-				queue <- x
-			}
-		}
-		close(queue)
+		queue := queueOf(trials, func(x trial) bool { return l.scenes[x.Scene].alone == alone })
 		if len(queue) == 0 {
 			continue
 		}

@@ -167,13 +167,7 @@ func newLaboratory(t *testing.T, all []scene) *laboratory {
 // playEach plays each scene without a fault.
 func (l *laboratory) playEach(t *testing.T) {
 	for _, alone := range []bool{false, true} {
-		queue := make(chan scene, len(l.scenes))
-		for _, x := range l.scenes {
-			if x.alone == alone {
-				queue <- x
-			}
-		}
-		close(queue)
+		queue := queueOf(slices.Collect(maps.Values(l.scenes)), func(x scene) bool { return x.alone == alone })
 		if len(queue) == 0 {
 			continue
 		}

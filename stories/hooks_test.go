@@ -71,6 +71,12 @@ func (w *world) webhook(url, event, key, body string) (int, string) {
 		m.Write([]byte(body))
 		r.Header.Set("X-Hub-Signature-256", "sha256="+hex.EncodeToString(m.Sum(nil)))
 	}
+	return w.answer(r)
+}
+
+// answer sends a request, and returns the answer's status and text.
+func (w *world) answer(r *http.Request) (int, string) {
+	w.t.Helper()
 	answer, err := http.DefaultClient.Do(r)
 	if err != nil {
 		w.t.Fatal(err)

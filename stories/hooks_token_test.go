@@ -4,7 +4,6 @@ import (
 	"crypto/ed25519"
 	"encoding/base64"
 	"encoding/json"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -43,13 +42,7 @@ func (w *world) bearer(url, token, body string) (int, string) {
 		w.t.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
-	answer, err := http.DefaultClient.Do(r)
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	text, _ := io.ReadAll(answer.Body)
-	return answer.StatusCode, string(text)
+	return w.answer(r)
 }
 
 // TestASenderIsKnownByItsToken: a Receiver of the type generic-oidc has no Secret; the issuer's signature and the claims say who may ask, and for what.

@@ -81,15 +81,8 @@ spec:
 			t.Fatal(err)
 		}
 		request.Header.Set("X-Gitlab-Token", token)
-		response, err := http.DefaultClient.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(response.Body)
-		if closed := response.Body.Close(); err != nil || closed != nil {
-			t.Fatal(err, closed)
-		}
-		if got := fmt.Sprint(response.StatusCode, " ", string(text)); !strings.HasPrefix(got, want) {
+		status, text := answerTo(t, request)
+		if got := fmt.Sprint(status, " ", text); !strings.HasPrefix(got, want) {
 			t.Errorf("a webhook with the token %s: %s, want %s", token, got, want)
 		}
 	}
@@ -122,6 +115,12 @@ func readyz(ctx context.Context, t *testing.T, url string) (int, string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return answerTo(t, request)
+}
+
+// answerTo sends a request, and returns the answer's status and text.
+func answerTo(t *testing.T, request *http.Request) (int, string) {
+	t.Helper()
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
 		t.Fatal(err)

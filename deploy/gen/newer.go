@@ -9,7 +9,7 @@ var newer = map[string][]string{
 const (
 	copyStrategy = "                          strategy:\n                            description: |-\n                              Strategy specifies the copy strategy to use.\n"
 	copyOptional = `                          optional:
-                            description: Optional lets the copy do nothing where no
+                            description: Optional makes the copy do nothing where no
                               file of the source matches. Else that is a failed build.
                             type: boolean
 `

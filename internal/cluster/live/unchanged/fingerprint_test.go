@@ -35,7 +35,7 @@ func TestFingerprintStaysWhenNothingOfOursCanHaveChanged(t *testing.T) {
 	for name, change := range map[string]func(object.Object){
 		"status":            func(o object.Object) { o["status"] = map[string]any{"replicas": int64(1)} },
 		"resourceVersion":   func(o object.Object) { o.Metadata()["resourceVersion"] = "11" },
-		"somebody's fields": func(o object.Object) { managed(o)[0] = entry("kubectl", "Update", "f:minReadySeconds") },
+		"others' fields":    func(o object.Object) { managed(o)[0] = entry("kubectl", "Update", "f:minReadySeconds") },
 		"time of our entry": func(o object.Object) { managed(o)[1].(map[string]any)["time"] = "2027-01-01T00:00:00Z" },
 		"order of entries":  func(o object.Object) { m := managed(o); m[0], m[1] = m[1], m[0] },
 		"metadata alone":    func(o object.Object) { delete(o, "spec"); delete(o, "status") },
