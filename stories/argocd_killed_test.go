@@ -2,8 +2,11 @@ package stories
 
 import (
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -76,13 +79,19 @@ func killedAroundHooks(t *testing.T, requests []string, newStage func(t *testing
 			s := newStage(t)
 			first, last := s.Watch(t, jobs, s.ns, "before"), s.Watch(t, jobs, s.ns, "after")
 			scene(s, func() { s.toll.arm(map[int]fault{n: death{after, s.kill}}) })
-			if ran := len(uidsOf(first)); ran != 1 {
-				t.Errorf("the first hook ran %d times", ran)
-			}
-			if ran := len(uidsOf(last)); ran != 1 {
-				t.Errorf("the last hook ran %d times", ran)
-			}
+			ranOnce(t, first, last)
 		})
+	}
+}
+
+// ranOnce checks that there was one object of the first hook, and one of the last.
+func ranOnce(t *testing.T, first, last *kubetest.Recorder) {
+	t.Helper()
+	if ran := len(uidsOf(first)); ran != 1 {
+		t.Errorf("the first hook ran %d times", ran)
+	}
+	if ran := len(uidsOf(last)); ran != 1 {
+		t.Errorf("the last hook ran %d times", ran)
 	}
 }
 
@@ -131,8 +140,8 @@ func (s *stage) isDeleted() {
 
 func TestADeletionGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T) {
 	t.Parallel()
-	c := kubetest.Start(t)
-	installCRDs(t, c)
+	cluster := kubetest.Start(t)
+	installCRDs(t, cluster)
 	binary := buildTruce(t)
 	begin := func(s *stage) {
 		s.operate()
@@ -143,14 +152,14 @@ func TestADeletionGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T) {
 	}
 	var requests []string
 	t.Run("no kill", func(t *testing.T) {
-		s := newStage(t, c, binary, hooksOfAnEnd)
+		s := newStage(t, cluster, binary, hooksOfAnEnd)
 		begin(s)
 		s.toll.forget()
 		s.deletes()
 		s.isDeleted()
 		requests = s.toll.requests()
 	})
-	killedAroundHooks(t, requests, func(t *testing.T) *stage { return newStage(t, c, binary, hooksOfAnEnd) }, func(s *stage, arm func()) {
+	killedAroundHooks(t, requests, func(t *testing.T) *stage { return newStage(t, cluster, binary, hooksOfAnEnd) }, func(s *stage, arm func()) {
 		begin(s)
 		arm()
 		s.deletes()
@@ -159,4 +168,52 @@ func TestADeletionGoesOnWithItsHooksWhereAKilledTruceHasLeftThem(t *testing.T) {
 		s.begin()
 		s.isDeleted()
 	})
+	for _, c := range []faultClass{{name: "409", effect: refused, code: http.StatusConflict}, {name: "killed", effect: killed, when: before}} {
+		t.Run(c.name+" instead of the end of the finalizers", func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, cluster, binary, hooksOfAnEnd)
+			first, last := s.Watch(t, jobs, s.ns, "before"), s.Watch(t, jobs, s.ns, "after")
+			begin(s)
+			f := &ofFinalizers{fault: c.on(s)}
+			s.toll.arm(always(f))
+			s.deletes()
+			if c.kills() {
+				s.crashed()
+				s.toll.disarm()
+				s.begin()
+			}
+			s.isDeleted()
+			s.quiet()
+			ranOnce(t, first, last)
+			if !f.struck.Load() {
+				t.Error("no request took the finalizers off")
+			}
+		})
+	}
+}
+
+// ofFinalizers is a fault of the first request that takes finalizers off an Application.
+type ofFinalizers struct {
+	fault
+	struck atomic.Bool
+}
+
+// strike implements fault.
+func (f *ofFinalizers) strike(w http.ResponseWriter, r *http.Request, server http.Handler) {
+	body, err := io.ReadAll(wholeBody(r))
+	if err == nil && strings.HasSuffix(r.URL.Path, "/applications/web") && strings.Contains(string(body), "/metadata/finalizers") && !f.struck.Swap(true) {
+		f.fault.strike(w, r, server)
+		return
+	}
+	server.ServeHTTP(w, r)
+}
+
+// always is a fault at each of the next requests.
+func always(f fault) map[int]fault {
+	const enough = 1000
+	out := map[int]fault{}
+	for i := range enough {
+		out[i+1] = f
+	}
+	return out
 }

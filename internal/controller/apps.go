@@ -325,7 +325,13 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 		return c.awaitTermination(ctx, e, awaited)
 	}
 	c.terminations.end(e.app.Key)
-	return c.removeFinalizers(ctx, e, keeps)
+	if again := c.removeFinalizers(ctx, e, keeps); again > 0 {
+		return again
+	}
+	if err := c.engineOf(e.app.Key).EndRemoval(ctx, e.app); err != nil {
+		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error()) // what is left says nothing about a later app of this name
+	}
+	return 0
 }
 
 // removeFinalizers takes finalizers off an app's custom resource, where there are such.

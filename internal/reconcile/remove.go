@@ -15,6 +15,7 @@ import (
 
 // Remove ends an app whose custom resource is being deleted: its objects go (or stay, as its prune policy says), then its record. Where the app
 // waits for termination, the record stays while objects are awaited that have been deleted and are still there, and Remove is called again.
+// The record of an app with hooks of its end stays until EndRemoval: it has which of them have run.
 func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, awaited []apply.Target, err error) {
 	saved, err := e.Inventory.Load(ctx, a.Key)
 	if err != nil {
@@ -54,10 +55,21 @@ func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, aw
 	if err != nil {
 		return deleted, awaited, e.saveAfterPrune(ctx, saved, err)
 	}
-	if len(awaited) > 0 {
+	if len(awaited) > 0 || removal.hooks != nil {
 		return deleted, awaited, e.save(ctx, saved)
 	}
 	return deleted, awaited, e.Inventory.Delete(ctx, a.Key)
+}
+
+// EndRemoval deletes the record that Remove has left of an app. Nothing may lead to another Remove of it any more.
+func (e *Engine) EndRemoval(ctx context.Context, a app.App) error {
+	if !a.AsksForEndHooks() {
+		return nil
+	}
+	if _, err := e.Inventory.Load(ctx, a.Key); err != nil { // a store deletes what it has read
+		return err
+	}
+	return e.Inventory.Delete(ctx, a.Key)
 }
 
 func (s *pruneRun) deletedIDs() []object.ID {
