@@ -5,7 +5,6 @@ import (
 	"sync"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
@@ -22,7 +21,7 @@ type earlyEvents struct {
 const maxEarlyEvents = 50_000
 
 // hold keeps the newest event of an object that no record is for.
-func (h *earlyEvents) hold(ev live.Event, texts *object.Packer) {
+func (h *earlyEvents) hold(ev live.Event, e *Engine) {
 	mark, marked := ev.Object.Label(object.PartOf)
 	if !marked {
 		return
@@ -40,12 +39,12 @@ func (h *earlyEvents) hold(ev live.Event, texts *object.Packer) {
 		return
 	}
 	u := newPendingEvent(ev)
-	u.was = unchanged.StateOf(ev.Object)
+	u.seen = e.seenAs(ev.Object, e.allRules()...)
 	text, err := json.Marshal(ev.Object)
 	if err != nil { // it came as JSON
 		return
 	}
-	u.packed, u.Object = texts.Pack(ev.GVK, text), nil
+	u.packed, u.Object = e.eventTexts.Pack(ev.GVK, text), nil
 	if h.apps == nil {
 		h.apps, h.taken = map[string]map[object.ID]*pendingEvent{}, map[string]bool{}
 	}
@@ -87,12 +86,7 @@ func (r *managedObject) takeEarly(u *pendingEvent, e *Engine) error {
 	}
 	r.watched = u.version
 	if r.matchesTrusted(u, e) {
-		ev, err := u.unpacked(&e.eventTexts)
-		if err != nil {
-			return err
-		}
-		r.takeTrusted(*ev, e)
-		return nil
+		return r.takeTrusted(u, e)
 	}
 	r.pending, r.arrived = u, e.Now()
 	return nil

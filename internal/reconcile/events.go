@@ -97,7 +97,7 @@ func (r *managedObject) view() report.Object {
 func (e *Engine) OnEvent(ev live.Event) {
 	r := e.lookup(ev.ID)
 	if r == nil {
-		e.early.hold(ev, &e.eventTexts)
+		e.early.hold(ev, e)
 		return
 	}
 	if wake, news := r.onEvent(ev, e); wake {
@@ -136,8 +136,7 @@ func (r *managedObject) onEvent(ev live.Event, e *Engine) (wake, news bool) {
 		}
 		return false, news
 	}
-	if r.matchesTrusted(newPendingEvent(ev), e) {
-		r.takeTrusted(ev, e)
+	if u := newPendingEvent(ev); r.matchesTrusted(u, e) && r.takeTrusted(u, e) == nil {
 		return false, true
 	}
 	r.setPending(ev, e.Now())

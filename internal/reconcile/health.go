@@ -51,8 +51,13 @@ func (r *managedObject) assessBy(rules rules) {
 
 // keepHealth assesses a newer state of the object, and reports whether its health has changed. The caller holds mu.
 func (r *managedObject) keepHealth(e *Engine, o object.Object) bool {
+	return r.keepStatus(e, e.assess(r.assessed, o))
+}
+
+// keepStatus is keepHealth of a state that was assessed already.
+func (r *managedObject) keepStatus(e *Engine, now health.Status) bool {
 	before := r.health
-	r.health = e.assess(r.assessed, o)
+	r.health = now
 	changed := r.health != before
 	e.failures.note(r.owner, r.id, r.health.Code, e.Now())
 	switch {

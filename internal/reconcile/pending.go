@@ -16,7 +16,7 @@ type pendingEvent struct {
 	uid        string
 	version    uint64 // see versionOf
 	packed     object.Packed
-	was        unchanged.State // of an Object that was packed before its app has run
+	seen       seenObject // of an Object that was packed before its app has run
 }
 
 func newPendingEvent(ev live.Event) *pendingEvent {
@@ -26,7 +26,7 @@ func newPendingEvent(ev live.Event) *pendingEvent {
 // settled is the state that the event shows.
 func (s *pendingEvent) settled() unchanged.State {
 	if s.packed.Known() {
-		return s.was
+		return s.seen.state
 	}
 	return unchanged.StateOf(s.Object)
 }

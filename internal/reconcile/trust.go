@@ -1,8 +1,12 @@
 package reconcile
 
 import (
+	"cmp"
+
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // settledAs is the state in which the object is as Git wants, for the inventory; empty where the next process has to compare it: a field differs
@@ -26,9 +30,45 @@ func (r *managedObject) matchesTrusted(u *pendingEvent, e *Engine) bool {
 
 // takeTrusted takes over what the earlier process found. The baseline stays unknown: the next change of the object is compared with a dry run.
 // The caller holds mu.
-func (r *managedObject) takeTrusted(ev live.Event, e *Engine) {
-	r.uid, r.version, r.fingerprint = r.appliedUID, versionOf(ev.Object), unchanged.Fingerprint(e.Hasher, ev.Object)
+func (r *managedObject) takeTrusted(u *pendingEvent, e *Engine) error {
+	by, seen := r.assessed, u.seen
+	by.by = cmp.Or(by.by, health.Reconciled)
+	status, known := seen.health[by]
+	if !known {
+		ev, err := u.unpacked(&e.eventTexts)
+		if err != nil {
+			return err
+		}
+		seen = e.seenAs(ev.Object, by)
+		status = seen.health[by]
+	}
+	r.uid, r.version, r.fingerprint = r.appliedUID, u.version, seen.fingerprint
 	r.state.trust()
 	r.pending = nil
-	r.keepHealth(e, ev.Object)
+	r.keepStatus(e, status)
+	return nil
+}
+
+// seenObject is what is taken of an object that is as an earlier process has found it: one that waits for its app need not be decoded again.
+type seenObject struct {
+	state       unchanged.State
+	fingerprint uint64
+	health      map[rules]health.Status
+}
+
+func (e *Engine) seenAs(o object.Object, by ...rules) seenObject {
+	out := seenObject{unchanged.StateOf(o), unchanged.Fingerprint(e.Hasher, o), make(map[rules]health.Status, len(by))}
+	for _, rule := range by {
+		out.health[rule] = e.assess(rule, o)
+	}
+	return out
+}
+
+// allRules are those that apps can ask for without a rule of their own.
+func (e *Engine) allRules() []rules {
+	out := make([]rules, 0, len(e.Health))
+	for by := range e.Health {
+		out = append(out, rules{by: by})
+	}
+	return out
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
+	"github.com/truce-gitops/truce/internal/model/cel"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -51,7 +52,7 @@ func trusting(state string) *managedObject {
 // TestOnlyWhatIsExactlyAsItWasIsTrusted: an object that changed while no truce ran has another resourceVersion, one that was made again
 // another uid.
 func TestOnlyWhatIsExactlyAsItWasIsTrusted(t *testing.T) {
-	e := NewEngine(Dependencies{}, nil)
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher()}, nil)
 	with := func(spoil func(*managedObject)) *managedObject {
 		r := trusting("7")
 		spoil(r)
@@ -102,7 +103,7 @@ func TestAWorkloadIsTrustedWhateverItsStatus(t *testing.T) {
 		"a field of ours":     {map[string]any{"managedFields": owned(ownership.Manager, "f:paused")}, false},
 		"our entry is gone":   {map[string]any{"managedFields": owned("other", "f:replicas")}, false},
 	} {
-		e := NewEngine(Dependencies{}, nil)
+		e := NewEngine(Dependencies{Hasher: ownership.NewHasher()}, nil)
 		r := &managedObject{
 			id: now.ID, description: description{served: "v1"}, observation: observation{appliedUID: "1", settled: unchanged.ParseState(unchanged.StateOf(now.Object).String())},
 		}
@@ -157,7 +158,7 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 
 // TestAnEventThatComesBeforeItsAppIsHeld until the app has run, and the newest of several is.
 func TestAnEventThatComesBeforeItsAppIsHeld(t *testing.T) {
-	e := NewEngine(Dependencies{}, nil)
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher()}, nil)
 	for _, version := range []string{"5", "6"} {
 		e.OnEvent(configMapEvent("1", version))
 	}
@@ -183,7 +184,7 @@ func TestAnEventThatComesBeforeItsAppIsHeld(t *testing.T) {
 
 // TestNoMoreEventsAreHeldThanFit: those beyond are dropped, and their objects are read.
 func TestNoMoreEventsAreHeldThanFit(t *testing.T) {
-	e := NewEngine(Dependencies{}, nil)
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher()}, nil)
 	e.early.size = maxEarlyEvents
 	e.OnEvent(configMapEvent("1", "5"))
 	if e.early.size--; e.early.size != maxEarlyEvents-1 || len(e.early.apps) > 0 {
@@ -201,7 +202,7 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 	e := NewEngine(Dependencies{Now: func() time.Time { return now }, Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}}, nil)
 	held := func(version string) *pendingEvent {
 		h := earlyEvents{}
-		h.hold(configMapEvent("1", version), &e.eventTexts)
+		h.hold(configMapEvent("1", version), e)
 		return h.take("app")[configMapEvent("", "").ID]
 	}
 	fresh := func() *managedObject {
@@ -223,6 +224,18 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 	}
 	if r.state != (objectState{}) || r.pending == nil || !r.arrived.Equal(now) || r.version != 0 {
 		t.Errorf("what has changed is to be judged, not %+v", r)
+	}
+	r = fresh()
+	failed, err := cel.Parse("true")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.assessed.custom = &health.Custom{Kind: "ConfigMap", Failed: failed}
+	if err := r.takeEarly(held("7"), e); err != nil {
+		t.Fatal(err)
+	}
+	if r.state != (objectState{applied, true}) || r.health.Code != health.Degraded {
+		t.Errorf("a rule of the app's own judges what is as it was, not %+v", r.health)
 	}
 	waits := newPendingEvent(configMapEvent("1", "9"))
 	waiting := func(p *pendingEvent) *managedObject {
@@ -255,7 +268,7 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 
 // TestAnAdmissionThatHasChangedIsAskedAgain about the objects of which it changed a field, and no others.
 func TestAnAdmissionThatHasChangedIsAskedAgain(t *testing.T) {
-	e := NewEngine(Dependencies{}, nil)
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher()}, nil)
 	mutated := func(name string) *managedObject {
 		return &managedObject{id: object.ID{Kind: "ConfigMap", Name: name}, observation: observation{baseline: mutatedBaseline(t)}}
 	}
