@@ -68,7 +68,7 @@ type replay struct {
 
 func (t *replay) add(ctx context.Context, e journal.Entry) error {
 	m, is := messageOf(e)
-	if !is {
+	if !is || !t.past.Alert.Hears(e.App) { // the other apps need not be readable
 		return nil
 	}
 	cr, err := t.apps.read(ctx, e.App)

@@ -32,6 +32,7 @@ func TestThePastIsJoinedAndEnded(t *testing.T) {
 		{At: at(300), App: key, What: journal.Failed, Reason: "kustomize build: no such file"},
 		{At: at(310), App: key, What: journal.Failed, Reason: "kustomize build: no such file"},
 		{At: at(320), App: key, What: journal.Suspended},
+		{At: at(330), App: app.Key{Kind: "Kustomization", Namespace: "elsewhere", Name: "web"}, What: journal.Failed, Reason: "not read"}, // reading it would panic
 		{At: at(400), App: key, What: journal.Applied, Revision: "main@sha1:b"},
 	}
 	past := &Past{Type: "slack", Alert: route.Alert{Sources: []route.Source{{Kind: "Kustomization", Name: "*", Namespace: "shop"}}}}

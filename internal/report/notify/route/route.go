@@ -94,6 +94,13 @@ func (a Alert) Takes(m notify.Message) bool {
 	return len(a.Include) == 0 || slices.ContainsFunc(a.Include, func(r *regexp.Regexp) bool { return r.MatchString(m.Text) })
 }
 
+// Hears reports whether the Alert listens to an app, with some labels.
+func (a Alert) Hears(key app.Key) bool {
+	return slices.ContainsFunc(a.Sources, func(s Source) bool {
+		return s.Kind == key.Kind && s.Namespace == key.Namespace && (s.Name == "*" || s.Name == key.Name)
+	})
+}
+
 func (s Source) names(m notify.Message) bool {
 	if s.Kind != m.About.Kind || s.Namespace != m.About.Namespace {
 		return false
