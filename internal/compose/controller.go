@@ -85,7 +85,7 @@ func (p *parts) controller(o RunOptions) *Running {
 		p.clouds.Environment = o.Clouds
 	}
 	o.Workers = o.Workers.OrDefault()
-	sight := witness.NewSight(p.cluster, o.Settings)
+	sight := witness.NewSight(witness.Options{Cluster: p.cluster, Home: o.Namespaces.Home(p.cluster.Namespace()), Place: o.Witness, Log: o.Log})
 	chosen := p.engine
 	chosen.History.OnWentBack(records.StartOver)
 	chosen.ObjectsAtOnce = o.Workers.Objects
@@ -101,7 +101,7 @@ func (p *parts) controller(o RunOptions) *Running {
 		Observer: observer{o.Observer, p.metrics, p.releaser, sight}, Queues: p.metrics.Queues(), Notify: o.Notify,
 		Outlet: p.outlet(o),
 	}, chosen)
-	sight.SetController(c)
+	sight.SetObjects(c.Engine(), c)
 	p.metrics.Watch(c)
 	return &Running{Engine: c.Engine(), Controller: c, Hooks: p.hooks(o, c), sight: sight, parts: p}
 }

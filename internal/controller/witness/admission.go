@@ -25,14 +25,13 @@ import (
 // Options say how reviews are to be received.
 type Options struct {
 	Cluster *cluster.Client
-	Ring    *attribution.Ring
-	Name    string // of the configuration
-	Home    string // the namespace in which ConfigMaps may be made, as a dry run
-	Place   attribution.Place
-	Kinds   Kinds
-	Changed <-chan struct{} // has something when they have changed
+	Home    string            // the namespace in which ConfigMaps may be made, as a dry run
+	Place   attribution.Place // the zero Place for no reviews
 	Log     *slog.Logger
 }
+
+// configuration is the name of the ValidatingWebhookConfiguration.
+func (o Options) configuration() string { return "truce-witness-" + o.Home }
 
 // Kinds knows what is in use. It may be called concurrently.
 type Kinds interface {
@@ -44,26 +43,26 @@ type Kinds interface {
 // token is the length of the part of the path that only the API server knows, in bytes.
 const token = 16
 
-// RunWitness receives reviews until ctx ends. A failure to configure the API server is logged and retried: nothing else waits for it.
-func RunWitness(ctx context.Context, o Options) error {
-	l, err := net.Listen("tcp", o.Place.Listen)
+// receive receives reviews until ctx ends. A failure to configure the API server is logged and retried: nothing else waits for it.
+func (s *Sight) receive(ctx context.Context) error {
+	l, err := net.Listen("tcp", s.options.Place.Listen)
 	if err != nil {
 		return fmt.Errorf("listen for the witness: %w", err)
 	}
-	k, host, err := newRegistrar(o, l.Addr())
+	k, host, err := newRegistrar(s.options, l.Addr())
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
 	if k.authority, err = newAuthority(host, clock.RealClock{}); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	r := newReceiver(k.setup.Path, o.Ring)
+	r := newReceiver(k.setup.Path, s.ring)
 	serving, end := context.WithCancel(context.WithoutCancel(ctx)) // until the API server asks no more
 	defer end()
 	g, _ := errgroup.WithContext(ctx)
 	g.Go(func() error { r.drain(serving); return nil })
-	g.Go(func() error { return serveTLS(serving, l, r, k.authority, o.Log) })
-	k.heard = r.heard
+	g.Go(func() error { return serveTLS(serving, l, r, k.authority, s.options.Log) })
+	k.ring, k.kinds, k.changed, k.heard = s.ring, s.kinds, s.used, r.heard
 	k.keep(ctx)
 	end()
 	return g.Wait()
@@ -79,7 +78,7 @@ func newRegistrar(o Options, at net.Addr) (*registrar, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	k := &registrar{Options: o, setup: attribution.Setup{Name: o.Name, Home: o.Home, Path: "/" + hex.EncodeToString(secret)}}
+	k := &registrar{Options: o, setup: attribution.Setup{Name: o.configuration(), Home: o.Home, Path: "/" + hex.EncodeToString(secret)}}
 	if o.Place.Service != "" {
 		var ok bool
 		if k.setup.In, k.setup.By, ok = strings.Cut(o.Place.Service, "/"); !ok {

@@ -34,7 +34,7 @@ func (k *registrar) answered(ctx context.Context, most time.Duration) bool {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for wait := firstProbe; ; wait = min(4*wait, probeEvery) {
-		if k.pause(ctx, k.Changed, wait) || ctx.Err() != nil {
+		if k.pause(ctx, k.changed, wait) || ctx.Err() != nil {
 			return true
 		}
 		hung := 0

@@ -20,6 +20,9 @@ import (
 // registrar keeps the configuration as it has to be.
 type registrar struct {
 	Options
+	ring      *attribution.Ring
+	kinds     Kinds
+	changed   <-chan struct{} // has something when kinds in use have changed
 	setup     attribution.Setup
 	authority *authority
 	port      int64 // that is listened on
@@ -54,7 +57,7 @@ func (k *registrar) offer(ctx context.Context) {
 		if ctx.Err() == nil {
 			k.Log.Warn("the witness could not be registered with the API server", "error", err.Error())
 		}
-		k.pause(ctx, k.Changed, tryAgain)
+		k.pause(ctx, k.changed, tryAgain)
 		return
 	}
 	if !k.answered(ctx, lookAgain) {
@@ -82,7 +85,7 @@ func (k *registrar) pause(ctx context.Context, changed <-chan struct{}, most tim
 }
 
 func (k *registrar) tellMissed() {
-	if n := k.Ring.Missed(); n > k.missed {
+	if n := k.ring.Missed(); n > k.missed {
 		k.Log.Warn("the witness could not keep up: reviews were dropped", "reviews", n-k.missed)
 		k.missed = n
 	}
@@ -105,7 +108,7 @@ func (k *registrar) ensure(ctx context.Context) error {
 	}
 	s := k.setup
 	s.Bundle = k.authority.bundle()
-	kinds, mark, namespaces := k.Kinds.InUse()
+	kinds, mark, namespaces := k.kinds.InUse()
 	s.Mark, s.Namespaces = mark, namespaces
 	for _, gvk := range kinds {
 		r, err := k.Cluster.Resource(gvk)
@@ -172,13 +175,13 @@ func (k *registrar) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveIn)
 	defer cancel()
 	ours := func(url string) bool { return strings.Contains(url, k.setup.Path) }
-	if err := removeConfigurations(ctx, k.Cluster, k.Name, ours); err != nil {
+	if err := removeConfigurations(ctx, k.Cluster, k.setup.Name, ours); err != nil {
 		k.Log.Warn("the witness's configuration stays, and does no harm", "error", err.Error())
 	}
 }
 
-// RemoveConfiguration takes away a configuration that an earlier process has left. There may be none.
-func RemoveConfiguration(ctx context.Context, c *cluster.Client, name string) error {
+// removeConfiguration takes away a configuration that an earlier process has left. There may be none.
+func removeConfiguration(ctx context.Context, c *cluster.Client, name string) error {
 	err := removeConfigurations(ctx, c, name, func(string) bool { return true })
 	if apierrors.IsForbidden(err) {
 		return nil // who may not read it has not written it

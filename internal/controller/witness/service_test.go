@@ -50,7 +50,7 @@ func TestTheServiceLeadsToThisPod(t *testing.T) {
 		t.Errorf("nobody listens at the Service's port %d", port.TargetPort)
 	}
 	for pod, family := range map[string]string{"10.0.0.7": "IPv4", "fd00::7": "IPv6"} {
-		k, host, err := newRegistrar(Options{Name: "truce-witness", Place: attribution.Place{Service: name, Pod: pod}}, listen)
+		k, host, err := newRegistrar(Options{Home: "truce-system", Place: attribution.Place{Service: name, Pod: pod}}, listen)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/events"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -22,22 +20,26 @@ const eventsDelay = 3 * time.Second
 
 // Sight is how a controller learns who writes: from Events, from a journal, and from admission where there is a place for its reviews.
 type Sight struct {
-	cluster    *cluster.Client
-	settings   controller.Settings
-	controller *controller.Controller
-	ring       *attribution.Ring // nil without a place
-	used       chan struct{}     // has something when kinds in use have changed
+	options Options
+	objects Managed
+	kinds   Kinds
+	ring    *attribution.Ring // nil without a place
+	used    chan struct{}     // has something when kinds in use have changed
 }
 
-// NewSight returns the Sight of a controller with these settings. Its methods are used in the order Evidence, SetController, Run.
-func NewSight(c *cluster.Client, s controller.Settings) *Sight {
-	return &Sight{cluster: c, settings: s, used: make(chan struct{}, 1)}
+// Managed knows the objects that the reviews are about. It may be called concurrently, and does not block.
+type Managed interface {
+	// Manages reports whether an app has the object.
+	Manages(id object.ID) bool
 }
+
+// NewSight returns a Sight. Its methods are used in the order Evidence, SetObjects, Run.
+func NewSight(o Options) *Sight { return &Sight{options: o, used: make(chan struct{}, 1)} }
 
 // Evidence returns what an engine asks; j is nil where no journal is kept.
 func (s *Sight) Evidence(h ownership.Hasher, j journal.Journal) reconcile.WriterEvidence {
-	out := reconcile.WriterEvidence{Events: events.NewReader(s.cluster), Delay: eventsDelay}
-	if s.settings.Witness != (attribution.Place{}) {
+	out := reconcile.WriterEvidence{Events: events.NewReader(s.options.Cluster), Delay: eventsDelay}
+	if s.options.Place != (attribution.Place{}) {
 		s.ring = &attribution.Ring{Hasher: h, Objects: s}
 		out.Writes = s.ring
 	}
@@ -47,8 +49,8 @@ func (s *Sight) Evidence(h ownership.Hasher, j journal.Journal) reconcile.Writer
 	return out
 }
 
-// SetController sets whose objects the reviews are about.
-func (s *Sight) SetController(c *controller.Controller) { s.controller = c }
+// SetObjects sets which objects the reviews are about, and which kinds are in use.
+func (s *Sight) SetObjects(m Managed, k Kinds) { s.objects, s.kinds = m, k }
 
 // OnKindsChanged notes that other kinds are in use.
 func (s *Sight) OnKindsChanged() {
@@ -60,31 +62,26 @@ func (s *Sight) OnKindsChanged() {
 
 // Run receives reviews until the context ends. Without a place for them it only removes what an earlier process has left.
 func (s *Sight) Run(ctx context.Context) error {
-	home := s.settings.Namespaces.Home(s.cluster.Namespace())
-	name := "truce-witness-" + home
-	if s.settings.Witness == (attribution.Place{}) {
-		if err := RemoveConfiguration(ctx, s.cluster, name); err != nil && ctx.Err() == nil {
-			s.settings.Log.Warn("an earlier witness's configuration may be left", "error", err.Error())
+	if s.options.Place == (attribution.Place{}) {
+		if err := removeConfiguration(ctx, s.options.Cluster, s.options.configuration()); err != nil && ctx.Err() == nil {
+			s.options.Log.Warn("an earlier witness's configuration may be left", "error", err.Error())
 		}
 		return nil
 	}
-	err := RunWitness(ctx, Options{
-		Cluster: s.cluster, Ring: s.ring, Name: name, Home: home, Place: s.settings.Witness, Kinds: s.controller, Changed: s.used, Log: s.settings.Log,
-	})
-	if err != nil { // observing blocks nothing
-		s.settings.Log.Error("there is no admission witness", "error", err.Error())
+	if err := s.receive(ctx); err != nil { // observing blocks nothing
+		s.options.Log.Error("there is no admission witness", "error", err.Error())
 	}
 	return nil
 }
 
 // Manages implements attribution.Objects.
-func (s *Sight) Manages(id object.ID) bool { return s.controller.Engine().Manages(id) }
+func (s *Sight) Manages(id object.ID) bool { return s.objects.Manages(id) }
 
 // KindOf implements attribution.Objects for the kinds in use.
 func (s *Sight) KindOf(group, resource string) string {
-	kinds, _, _ := s.controller.InUse()
+	kinds, _, _ := s.kinds.InUse()
 	for _, gvk := range kinds {
-		r, err := s.cluster.Resource(gvk)
+		r, err := s.options.Cluster.Resource(gvk)
 		if err == nil && r.GVR.Group == group && r.GVR.Resource == resource {
 			return gvk.Kind
 		}
