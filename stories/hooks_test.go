@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/compose"
-	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/webhooks"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -30,7 +30,7 @@ func (w *world) takesWebhooks(o compose.RunOptions) string {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	o.Webhooks = controller.HookPlace{Listen: l.Addr().String()}
+	o.Webhooks = webhooks.Place{Listen: l.Addr().String()}
 	w.run(o)
 	ctx, cancel := context.WithCancel(w.ctx)
 	done := make(chan error, 2)

@@ -13,9 +13,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cli/up"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/webhooks"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -50,9 +49,9 @@ type upFlags struct {
 }
 
 // webhooksAt returns where webhooks come in.
-func (f *upFlags) webhooksAt(chosen bool) (controller.HookPlace, error) {
+func (f *upFlags) webhooksAt(chosen bool) (webhooks.Place, error) {
 	if !chosen && (f.options.Kubeconfig != "" || f.options.Context != "") {
-		return controller.HookPlace{}, nil
+		return webhooks.Place{}, nil
 	}
 	return (&webhookFlags{listen: f.webhooks}).complete()
 }
@@ -212,7 +211,7 @@ func (t *stepPrinter) news(a view.Summary, said map[string]string) {
 }
 
 func hasFailed(a view.Summary) bool {
-	return a.State.Ready == appstate.NotReady && !a.State.Suspended && a.Settled
+	return a.State.Ready == report.NotReady && !a.State.Suspended && a.Settled
 }
 
 func rolloutLine(a view.Summary) string {
@@ -225,7 +224,7 @@ func rolloutLine(a view.Summary) string {
 		return "suspended"
 	case a.Observed:
 		return "only observed"
-	case a.State.Ready == appstate.ReadyUnknown && a.State.Sync == report.Unknown:
+	case a.State.Ready == report.ReadyUnknown && a.State.Sync == report.Unknown:
 		return "waiting for its first run"
 	}
 	return oneLine(stateLine(a.State), 90)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/webhooks"
 )
 
 // webhookFlags say whether and where webhooks come in.
@@ -20,8 +20,8 @@ func (f *webhookFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.service, "webhook-service", "", "`NAMESPACE/NAME` of a Service without a selector by which webhooks come in; the leader points it at itself, by the environment's POD_IP")
 }
 
-func (f *webhookFlags) complete() (controller.HookPlace, error) {
-	p := controller.HookPlace{Listen: f.listen}
+func (f *webhookFlags) complete() (webhooks.Place, error) {
+	p := webhooks.Place{Listen: f.listen}
 	if f.listen == "" {
 		if f.service != "" {
 			return p, usageError("--webhook-service is the way to the address of webhooks: add --webhook-addr")

@@ -32,6 +32,7 @@ type RunOptions struct {
 	Executable string              // truce itself, for render workers and git's ssh
 	Observer   controller.Observer // nil for none
 	Metrics    *metrics.Metrics    // what happens is counted there; nil for nowhere
+	Webhooks   webhooks.Place      // where requests to look for news come in; the zero value for none
 	Notify     notify.Sender       // gets a copy of every Event; nil for sending to Providers
 	Clouds     cloud.Environment   // by which clouds give the process an identity; nil for its own
 	Windows    deliver.Windows     // how long messages to Providers wait for others; the zero value for the default

@@ -44,18 +44,10 @@ type Settings struct {
 	WatchConfigs labels.Selector   // which ConfigMaps and Secrets run the apps that take variables from them; nil for those of Flux
 	KeyService   keys.Service      // decrypts the data keys of KMS and Vault; nil for none
 	Witness      attribution.Place // where admission reports writers; the zero Place for none
-	Webhooks     HookPlace         // where requests to look for news come in; the zero value for none
 	CacheDir     string            // clones and the journal; made if absent
 	Workers      Workers           // zero fields take the defaults
 	Pace         Pace              // as well
 	Log          *slog.Logger
-}
-
-// HookPlace is where webhooks come in, and the Service by which they do.
-type HookPlace struct {
-	Listen             string // address; empty for none
-	Namespace, Service string // a Service without a selector, which the leader points at itself; empty for none
-	Pod                string // the IP address of this pod; only with a Service
 }
 
 // Options are the settings of a controller, and the parts that it drives.

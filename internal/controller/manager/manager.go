@@ -42,6 +42,7 @@ type Options struct {
 	// MetricsListen is the address of /metrics; empty for that of the status page.
 	MetricsListen string
 	Election      leader.Election
+	Webhooks      webhooks.Place // where requests to look for news come in; the zero value for none
 	// EventsAddress is the URL that receives a copy of every Event, in the form of Flux's generic Provider; may be empty.
 	EventsAddress string
 }

@@ -24,7 +24,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/source/egress"
@@ -54,6 +53,13 @@ type Work interface {
 	RequestPushed(p webhook.Push) int
 }
 
+// Place is where webhooks come in, and the Service by which they do.
+type Place struct {
+	Listen             string // address; empty for none
+	Namespace, Service string // a Service without a selector, which the leader points at itself; empty for none
+	Pod                string // the IP address of this pod; only with a Service
+}
+
 // Options are what Hooks work with.
 type Options struct {
 	Cluster    *cluster.Client
@@ -62,7 +68,7 @@ type Options struct {
 	Dialect    Dialect
 	Namespaces cluster.Namespaces
 	Work       Work
-	Place      controller.HookPlace
+	Place      Place
 	Servers    egress.Policy // of the issuers of tokens
 	Log        *slog.Logger
 }
