@@ -8,7 +8,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -44,7 +43,7 @@ func (v detailPrinter) applicationHead(d view.Detail) *table {
 }
 
 // statusLine says like argocd what the app is in sync with: "OutOfSync from main (abc1234)".
-func statusLine(state appstate.State, d view.Detail) string {
+func statusLine(state report.State, d view.Detail) string {
 	text := state.SyncText()
 	switch state.Sync {
 	case report.Synced:

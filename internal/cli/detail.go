@@ -7,7 +7,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -33,12 +32,12 @@ func countFindings(o report.Object, is func(report.Finding) bool) int {
 }
 
 // stateOf is the app's state as the run without writes found it.
-func stateOf(d view.Detail) appstate.State {
+func stateOf(d view.Detail) report.State {
 	r := d.Report
 	for _, id := range d.Leaving {
 		r.Leaving = append(r.Leaving, report.ListedObject{ID: id})
 	}
-	s := appstate.StateOf(r)
+	s := r.State()
 	if d.App.Suspended {
 		return s.Suspend()
 	}

@@ -20,7 +20,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 	"github.com/truce-gitops/truce/internal/view"
@@ -104,9 +103,9 @@ func summaries() []view.Summary {
 	}
 	source := app.SourceKey{Kind: "GitRepository", Namespace: "flux-system", Name: "demo"}
 	return []view.Summary{
-		{Key: key("cart"), Source: source, Path: "apps/cart", Created: epoch.Add(-90 * time.Second), State: appstate.State{Sync: report.Synced, Health: health.Status{Code: health.Healthy}, Ready: appstate.Ready, Reason: report.Succeeded},
+		{Key: key("cart"), Source: source, Path: "apps/cart", Created: epoch.Add(-90 * time.Second), State: report.State{Sync: report.Synced, Health: health.Status{Code: health.Healthy}, Ready: report.Ready, Reason: report.Succeeded},
 			Revision: "main@sha1:0123456789abcdef0123456789abcdef01234567", Message: "Applied revision"},
-		{Key: key("web"), Source: source, Path: "apps/web", Created: epoch.Add(-50 * time.Hour), State: appstate.State{
+		{Key: key("web"), Source: source, Path: "apps/web", Created: epoch.Add(-50 * time.Hour), State: report.State{
 			Sync: report.OutOfSync, Suspended: true, Reason: report.Suspended, Health: health.Status{Code: health.Degraded, Message: "Deployment.apps shop/web: in a crash loop: web"},
 		}, Message: "one\ntwo"},
 	}

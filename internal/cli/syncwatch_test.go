@@ -11,7 +11,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -58,9 +57,9 @@ func (s *syncedApp) Follow(ctx context.Context, _ string, is func([]view.Summary
 
 func TestASyncSaysWhatCameOfAContestedField(t *testing.T) {
 	const before, after = "image: put back 2 times", "image: put back 2 times; corrected on request at noon and changed back"
-	done := view.Summary{State: appstate.State{Sync: report.Synced, Reason: report.Succeeded}}
+	done := view.Summary{State: report.State{Sync: report.Synced, Reason: report.Succeeded}}
 	contested := func(text string) view.Summary {
-		return view.Summary{State: appstate.State{Sync: report.OutOfSync, Reason: report.Succeeded}, Contested: text}
+		return view.Summary{State: report.State{Sync: report.OutOfSync, Reason: report.Succeeded}, Contested: text}
 	}
 	for name, c := range map[string]struct {
 		seen []view.Summary
@@ -71,7 +70,7 @@ func TestASyncSaysWhatCameOfAContestedField(t *testing.T) {
 		"changed back later":    {[]view.Summary{done, done, contested(after)}, "corrected, and changed back: still contested: " + after, exit.Differs},
 		"it stays":              {[]view.Summary{done}, "the contested fields are corrected; no change back within 3s", exit.Same},
 		"it was not corrected":  {[]view.Summary{contested(before)}, ": still contested: " + before, exit.Differs},
-		"the run did not begin": {[]view.Summary{{State: appstate.State{Reason: report.RenderFailed}, Message: "no such file"}}, "no such file", exit.Render},
+		"the run did not begin": {[]view.Summary{{State: report.State{Reason: report.RenderFailed}, Message: "no such file"}}, "no such file", exit.Render},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -146,7 +146,7 @@ func (t *tour) awaitFinding(ctx context.Context, o object.Object, is func(reconc
 		select {
 		case n := <-t.world.Notices:
 			if n.ID == o.ID() && field.HasPrefix(n.Finding.Path, claim.Replicas()) && is(n) {
-				t.steps.at(n.At, "truce says: "+t.steps.term.in(bold, report.Sentence(n.ID, n.Finding)))
+				t.steps.at(n.At, "truce says: "+t.steps.term.in(bold, n.Finding.Sentence(n.ID)))
 				return n, nil
 			}
 		case <-ctx.Done():

@@ -12,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -159,7 +158,7 @@ func (w *waitFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
 }
 
 // stateLine returns the state of an app in a line, with what keeps it from being Synced and Healthy.
-func stateLine(s appstate.State) string {
+func stateLine(s report.State) string {
 	text := s.SyncText() + ", " + string(s.Health.Code)
 	if why := s.Why(); why != "" {
 		return text + ": " + why

@@ -5,14 +5,13 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
 // TestFlagsOfArgocdsWaitAreCombinedAsArgocdDoes holds wait to the rules of checkResourceStatus of argo-cd.
 func TestFlagsOfArgocdsWaitAreCombinedAsArgocdDoes(t *testing.T) {
 	state := func(sync report.Sync, h health.Code, settled bool) view.Summary {
-		return view.Summary{State: appstate.State{Sync: sync, Health: health.Status{Code: h}}, Settled: settled}
+		return view.Summary{State: report.State{Sync: sync, Health: health.Status{Code: h}}, Settled: settled}
 	}
 	good, drifted := state(report.Synced, health.Healthy, true), state(report.OutOfSync, health.Healthy, true)
 	broken, asleep := state(report.Synced, health.Degraded, true), state(report.Synced, health.Suspended, true)

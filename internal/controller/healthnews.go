@@ -3,7 +3,6 @@ package controller
 import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 )
@@ -23,7 +22,7 @@ func (c *Controller) emitHealth(e appEntry, r report.Report) {
 	if r.Stage != report.Done {
 		return
 	}
-	h := appstate.WorstHealth(r.Objects)
+	h := report.WorstHealth(r.Objects)
 	m := healthMatter(h)
 	if !c.isNewTrouble(e, m, h) || h.Code != health.Degraded {
 		return

@@ -11,7 +11,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 )
@@ -24,13 +23,13 @@ const settlePause = 5 * time.Second
 func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 	switch {
 	case n.Reason == "ResourceUpdated" && n.Severity == notify.Error: // of an Application: its sync or health status has changed
-		return healthMatter(appstate.WorstHealth(r.Objects))
+		return healthMatter(report.WorstHealth(r.Objects))
 	case n.Reason == "ResourceUpdated" && strings.HasSuffix(n.Text, " -> Healthy"):
 		return notify.Matter{Kind: matter.Unhealthy, Phase: notify.Ends}
 	case n.Reason == "ResourceUpdated":
 		return notify.Matter{}
 	case n.Severity == notify.Error && r.Reason == report.HealthFailed:
-		return healthMatter(appstate.WorstHealth(r.Objects))
+		return healthMatter(report.WorstHealth(r.Objects))
 	case n.Severity == notify.Error && r.Reason == report.PruneHeld:
 		return notify.Matter{Kind: matter.HeldPrune, Phase: notify.Opens, Form: n.Text}
 	case n.Severity == notify.Error:
@@ -64,7 +63,7 @@ func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration
 			open = append(open, findings.Matter(o.ID, f))
 		}
 	}
-	if h := appstate.StateOf(r).Health; h.Code != health.Healthy && h.Code != health.Suspended {
+	if h := r.State().Health; h.Code != health.Healthy && h.Code != health.Suspended {
 		open = append(open, healthMatter(h))
 	}
 	m := messageAbout(e.cr)

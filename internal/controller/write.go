@@ -20,7 +20,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
@@ -145,7 +144,7 @@ func waitForProgress(e appEntry, r report.Report) time.Duration {
 	if since.IsZero() && r.Stage == report.Depend {
 		since = r.At
 	} else if since.IsZero() {
-		h := appstate.StateOf(r).Health.Code
+		h := r.State().Health.Code
 		if e.app.Wait != app.WaitHealthy || r.Stage != report.Done || h == health.Healthy || h == health.Degraded || h == health.Suspended {
 			return 0
 		}

@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
@@ -25,6 +26,9 @@ func notApplied(d compare.Difference, c claim.Claim) string {
 	}
 	return fmt.Sprintf("%d from Git not applied, it scales between %d and %d", git, c.Min, c.Max)
 }
+
+// HasNotApplied reports whether a text about ceded fields says that a count of Git's is not applied.
+func HasNotApplied(text string) bool { return strings.Contains(text, " from Git not applied") }
 
 // bothCounts are Git's count and the live one, and whether both are there.
 func bothCounts(d compare.Difference) (git, live int64, both bool) {

@@ -18,7 +18,7 @@ func toHandOver(in Input, p Plan, ours ownership.Shape) []field.Path {
 	if leavesCount(in, in.Count) {
 		letGo = unionPaths(letGo, []field.Path{in.Count})
 	}
-	for _, c := range CededPaths(in) {
+	for _, c := range in.CededPaths() {
 		if _, named := field.ValueAt(in.Desired, c); !named {
 			letGo = unionPaths(letGo, []field.Path{c})
 		}

@@ -82,7 +82,7 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 		in.Memory = in.Memory.WithStuck(field.PathString(p), in.Hasher.Value(v))
 	}
 	s.compare = compare.Input{
-		Desired: git, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher, Withheld: decide.CededPaths(*in),
+		Desired: git, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher, Withheld: in.CededPaths(),
 		Baseline: compare.NewBaseline(settled, ownersOf(t, settled), in.Hasher),
 		Released: sample(rt, g.paths, "released"),
 	}
@@ -186,7 +186,7 @@ func TestNothingOfOursIsLetGoWithoutAnotherOwner(t *testing.T) {
 			return
 		}
 		kept, handed := p.step(decide.Handover)
-		ceded := decide.CededPaths(s.decide)
+		ceded := s.decide.CededPaths()
 		for _, q := range s.holds[ownership.Manager] {
 			_, sent := field.ValueAt(body, q)
 			_, named := field.ValueAt(s.decide.Desired, q)
@@ -253,7 +253,7 @@ func TestOnlyWhatIsNotOursIsTakenBack(t *testing.T) {
 	checkScenes(t, func(rt *rapid.T, s *scene, p planned) {
 		for _, step := range p.Steps {
 			for _, q := range step.Paths {
-				if step.Verb == decide.Retake && within(decide.CededPaths(s.decide), q) {
+				if step.Verb == decide.Retake && within(s.decide.CededPaths(), q) {
 					rt.Fatalf("%s is ceded and taken back:\n%s", field.PathString(q), account(s.decide, p.Plan))
 				}
 			}

@@ -10,7 +10,7 @@ import (
 
 // toRetake lists lost paths, and those that Git takes back or drops while a person or our own handover still holds them.
 func toRetake(in Input, p Plan, ours ownership.Shape) []field.Path {
-	ceded := CededPaths(in)
+	ceded := in.CededPaths()
 	var out []field.Path
 	for _, path := range in.Compared.LostOwnership {
 		if reclaimable(in, path) && !coversPath(ceded, path) && !isMerged(in, path) {
@@ -35,7 +35,7 @@ func reclaimable(in Input, p field.Path) bool {
 
 // reclaims are the findings for lost paths. The value is right, so they are reported only while they are being reclaimed.
 func reclaims(in Input) []Finding {
-	ceded := CededPaths(in)
+	ceded := in.CededPaths()
 	var out []Finding
 	for _, path := range in.Compared.LostOwnership {
 		desired, named := field.ValueAt(in.Desired, path)

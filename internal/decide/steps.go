@@ -48,7 +48,7 @@ func reasonToApply(in Input, p Plan, ours ownership.Shape) string {
 	if in.Changed && !onlyWithheldChanged(in, p) {
 		return "Git has a new version of the object"
 	}
-	for _, w := range CededPaths(in) {
+	for _, w := range in.CededPaths() {
 		if _, part := ownership.AtomicAncestor(in.Owners, w); !part && len(ours.Below(w)) > 0 {
 			return "Git lets go of " + field.PathString(w)
 		}
@@ -67,7 +67,7 @@ func onlyWithheldChanged(in Input, p Plan) bool {
 	if in.Previous == nil {
 		return false
 	}
-	p.Withheld = unionPaths(append([]field.Path(nil), p.Withheld...), CededPaths(in)) // also those that one of the two does not name
+	p.Withheld = unionPaths(append([]field.Path(nil), p.Withheld...), in.CededPaths()) // also those that one of the two does not name
 	before := in
 	before.Desired = in.Previous
 	return field.EqualValues(applyBody(before, p), applyBody(in, p))

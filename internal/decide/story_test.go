@@ -83,7 +83,7 @@ func newStory(t *testing.T, f golden.Files) story {
 	in.Treatment = optOuts.Of(git, live)
 	released := policy(t, &in, f["policy"])
 	in.Mutators, in.Catalogue = mutators(t, f["admission.yaml"], in), claim.Builtin()
-	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Native: true, Withheld: decide.CededPaths(in), Released: released}
+	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Native: true, Withheld: in.CededPaths(), Released: released}
 	if settled != nil {
 		c.Baseline = answer(in, settled, ownersOf(t, settled), released).Baseline(hasher)
 	}
@@ -97,7 +97,7 @@ func answer(in decide.Input, settled object.Object, owners []ownership.Entry, wi
 	if in.Previous != nil {
 		sent = in.Previous.Clone()
 	}
-	for _, p := range append(decide.CededPaths(in), withheld...) {
+	for _, p := range append(in.CededPaths(), withheld...) {
 		field.RemoveValue(sent, p)
 	}
 	return compare.ApplyResult{Sent: sent, Result: settled, Owners: owners, Native: desired.IsBuiltInGroup(sent.GVK().Group)}
@@ -218,7 +218,7 @@ func policy(t *testing.T, in *decide.Input, text string) (released []field.Path)
 			in.Changed = true
 		case "withheld": // at the last apply, and no longer by a rule or claim
 			p := resolve(t, in, value)
-			if !slices.ContainsFunc(decide.CededPaths(*in), p.Equals) {
+			if !slices.ContainsFunc(in.CededPaths(), p.Equals) {
 				released = append(released, p)
 			}
 		default:

@@ -62,7 +62,7 @@ func (s *street) walk(t *testing.T) decide.Plan {
 func (s *street) judge(t *testing.T) decide.Plan {
 	t.Helper()
 	s.compare.Live, s.compare.Owners = s.decide.Live, s.decide.Owners
-	s.compare.Desired, s.compare.Withheld = s.decide.Desired, decide.CededPaths(s.decide)
+	s.compare.Desired, s.compare.Withheld = s.decide.Desired, s.decide.CededPaths()
 	s.compare.Released = without(s.withheld, s.compare.Withheld)
 	s.compare.Added = added(t, s.compare, s.decide)
 	compared, err := compare.CompareObject(s.compare)
@@ -127,7 +127,7 @@ func nothingIsLost(t *testing.T, s *street, p decide.Plan, before object.Object)
 	if before == nil {
 		return
 	}
-	for _, w := range append(p.Withheld, decide.CededPaths(s.decide)...) {
+	for _, w := range append(p.Withheld, s.decide.CededPaths()...) {
 		corrected := false
 		for _, f := range p.Findings {
 			corrected = corrected || f.Verdict == decide.Correct && field.HasPrefix(f.Path, w)

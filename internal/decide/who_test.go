@@ -42,7 +42,7 @@ metadata: {name: web}
 spec: {scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}, minReplicas: 2, maxReplicas: 10}
 status: {desiredReplicas: 2, lastScaleTime: "2026-01-02T03:00:00Z"}`, claim.Subject{Desired: git, Live: live, Owners: in.Owners})
 		compared, err := compare.CompareObject(compare.Input{
-			Desired: git, Live: live, Owners: in.Owners, Hasher: in.Hasher, Baseline: compare.NewBaseline(live, in.Owners, in.Hasher), Withheld: decide.CededPaths(in),
+			Desired: git, Live: live, Owners: in.Owners, Hasher: in.Hasher, Baseline: compare.NewBaseline(live, in.Owners, in.Hasher), Withheld: in.CededPaths(),
 		})
 		if err != nil {
 			t.Fatal(err)

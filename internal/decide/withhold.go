@@ -10,7 +10,7 @@ import (
 
 // CededPaths lists the paths of the rules and claims on the object, whether Git names them or not. A held path is not among them:
 // it is only left out when there is something else to apply.
-func CededPaths(in Input) []field.Path {
+func (in Input) CededPaths() []field.Path {
 	var out []field.Path
 	for _, c := range in.Ignored {
 		out = append(out, c.Path)
@@ -26,7 +26,7 @@ func CededPaths(in Input) []field.Path {
 // withheld lists the fields that must not be in what is sent: ignored, ceded and held ones.
 func withheld(in Input, findings []Finding) []field.Path {
 	var all []field.Path
-	for _, p := range CededPaths(in) {
+	for _, p := range in.CededPaths() {
 		if !corrects(findings, p) && !isInNewItem(in, p) {
 			all = append(all, p)
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // Commands is what commands need of a dialect. The promises are those of Apps.
@@ -112,7 +111,7 @@ type Summary struct {
 	// By is who has written the status last: Flux, Argo CD, truce, or a field manager; empty where the server has kept no word of it.
 	StatusWriter string
 	// State is as the status says. Of a Kustomization the objects know the health better.
-	State appstate.State
+	State report.State
 	End   report.End // how the newest run ended, as far as commands distinguish them
 	// Recorded is a health that the status holds in truce's words, for an object that is not well; its zero value is none.
 	Recorded       health.Status

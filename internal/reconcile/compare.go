@@ -51,7 +51,7 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 	if in.IsOptedOut() {
 		return compare.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher}, in, nil
 	}
-	ceded := decide.CededPaths(in)
+	ceded := in.CededPaths()
 	base, err := w.baseline(ctx, ceded)
 	if errors.Is(err, apply.ErrForbidden) && w.app.Policy.Mode == app.Observe || err != nil && w.refusedWhilePaused(err) {
 		err = w.unasked(err)

@@ -79,7 +79,7 @@ func (e *Engine) dropNotes(leaving []report.ListedObject) []string {
 	var out []string
 	for _, l := range leaving {
 		for _, d := range e.dropsWithout(l.ID) {
-			out = append(out, report.CountDropWarning(d.id, d.finding, claim.Claim{By: l.ID}.Name()))
+			out = append(out, d.finding.CountDropWarning(d.id, claim.Claim{By: l.ID}.Name()))
 		}
 	}
 	return out

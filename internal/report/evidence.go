@@ -27,7 +27,7 @@ func (r Report) Contested(most int) Evidence {
 			if n++; n > most {
 				continue
 			}
-			text := Sentence(o.ID, f)
+			text := f.Sentence(o.ID)
 			texts, patterns = append(texts, text), append(patterns, butLive(text, FormatValue(f.Live)))
 		}
 	}

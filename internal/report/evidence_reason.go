@@ -11,9 +11,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// EvidenceReason returns the reason that the text of an Evidence gives for a finding's field; empty where it has none, or of another
+// EvidenceReason returns the reason that the text of an Evidence gives for the finding's field; empty where it has none, or of another
 // value of Git's. The live value may be another one by now.
-func EvidenceReason(evidence string, id object.ID, f Finding) string {
+func (f Finding) EvidenceReason(evidence string, id object.ID) string {
 	head := id.String() + " " + field.PathString(f.Path) + ": "
 	if len(f.Path) == 0 {
 		head = id.String() + " is missing"

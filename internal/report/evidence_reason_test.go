@@ -3,8 +3,6 @@ package report_test
 import (
 	"strings"
 	"testing"
-
-	"github.com/truce-gitops/truce/internal/report"
 )
 
 // FuzzSaid reads what anybody who may write a status could have put there.
@@ -15,11 +13,11 @@ func FuzzSaid(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		o := fought(int64(8), "2 times").Objects[0]
 		for _, finding := range o.Findings {
-			if said := report.EvidenceReason(text, o.ID, finding); !strings.Contains(text, said) {
+			if said := finding.EvidenceReason(text, o.ID); !strings.Contains(text, said) {
 				t.Errorf("%q: it does not say %q", text, said)
 			}
 			finding.Path = nil
-			report.EvidenceReason(text, o.ID, finding)
+			finding.EvidenceReason(text, o.ID)
 		}
 	})
 }

@@ -35,7 +35,7 @@ func applied(f Finding) int {
 }
 
 // CountDropWarning says that a count falls to Git's once its claimant is gone.
-func CountDropWarning(id object.ID, f Finding, claimant string) string {
+func (f Finding) CountDropWarning(id object.ID, claimant string) string {
 	return fmt.Sprintf("%s drops from %s to %s without %s: Git names %s; to keep the pods, name %s in Git, or no count",
 		f.FieldName(id), FormatValue(f.Live), FormatValue(f.Desired), claimant, FormatValue(f.Desired), FormatValue(f.Live))
 }

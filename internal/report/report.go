@@ -1,8 +1,8 @@
-// Package report answers: what happened, as one value?
+// Package report answers: what happened, as one value, and in which state is the app?
 //
 // In: what each stage of a run returned.
-// Out: Report, from which every condition, event, sentence, table and page is made.
-// Promise: pure; what is known of a run that failed is in it; values of Secrets are not.
+// Out: Report, from which every condition, event, sentence, table and page is made; State, in whose words all of them say how the app is.
+// Promise: pure; what is known of a run that failed is in it; values of Secrets are not; a State says why, unless it is Synced and Healthy.
 // Not here: the words of a dialect's status (front), keeping reports (journal), showing them (cli, web).
 package report
 
@@ -215,7 +215,7 @@ func (r Report) Missing() (why string, suspected bool) {
 func missing(o Object) string {
 	for _, f := range o.Findings {
 		if len(f.Path) == 0 && f.Kind == compare.Missing {
-			return Sentence(o.ID, f)
+			return f.Sentence(o.ID)
 		}
 	}
 	return o.ID.String() + " is missing"

@@ -15,7 +15,7 @@ import (
 
 // Sentence describes one finding: what differs, from what to what, who did it, and what becomes of it.
 // Its text has no durations and no times, so that equal findings read the same.
-func Sentence(id object.ID, f Finding) string { return f.SentenceAt(id, field.PathString(f.Path)) }
+func (f Finding) Sentence(id object.ID) string { return f.SentenceAt(id, field.PathString(f.Path)) }
 
 // SentenceAt is Sentence about a field of which the printed path is known alone, as of the journal's: the finding's Path is not read.
 func (f Finding) SentenceAt(id object.ID, path string) string {
@@ -113,6 +113,3 @@ func (f Finding) NotAppliedText() string {
 	}
 	return " (" + f.NotApplied + ")"
 }
-
-// HasNotApplied reports whether a text about ceded fields has one with NotAppliedText.
-func HasNotApplied(text string) bool { return strings.Contains(text, " from Git not applied") }

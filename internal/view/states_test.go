@@ -24,7 +24,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 	"github.com/truce-gitops/truce/internal/report/metrics"
 	"github.com/truce-gitops/truce/internal/view"
 	"github.com/truce-gitops/truce/internal/web"
@@ -152,7 +151,7 @@ func TestEveryOutputSaysTheSameOfAnApp(t *testing.T) {
 			t.Run(dialect+"/"+name, func(t *testing.T) {
 				cr, r := s.resource(t, text)
 				for output, got := range map[string]words{
-					"appstate": inState(appstate.StateOf(r)), "page": onPage(t, r), "list": inList(t, cr, r), "list json": inListJSON(t, cr, r), "get": inGet(t, cr, r), "get json": inGetJSON(t, cr, r),
+					"report": inState(r.State()), "page": onPage(t, r), "list": inList(t, cr, r), "list json": inListJSON(t, cr, r), "get": inGet(t, cr, r), "get json": inGetJSON(t, cr, r),
 					"metrics": inMetrics(t, r), "kubectl": inColumns(cr, s),
 				} {
 					if strings.HasPrefix(s.want.Why, "spec.") && strings.HasPrefix(got.Why, "spec.") {
@@ -180,7 +179,7 @@ func TestEveryOutputSaysTheSameOfAnApp(t *testing.T) {
 	}
 }
 
-func inState(s appstate.State) words { return words{s.SyncText(), string(s.Health.Code), s.Why()} }
+func inState(s report.State) words { return words{s.SyncText(), string(s.Health.Code), s.Why()} }
 
 // oneReport is a controller with one app.
 type oneReport struct{ report report.Report }
@@ -357,7 +356,7 @@ func inColumns(cr object.Object, s state) words {
 		}
 		if s.suspend {
 			out.Sync += " (suspended)" // it has no column for that
-		} else if list, _ := cr.At("status", "conditions").([]any); appstate.StateOf(s.report).Ready == appstate.NotReady {
+		} else if list, _ := cr.At("status", "conditions").([]any); s.report.State().Ready == report.NotReady {
 			first, _ := list[0].(map[string]any)
 			out.Why, _ = first["message"].(string)
 		}
@@ -368,7 +367,7 @@ func inColumns(cr object.Object, s state) words {
 	if s.report.Stage == "" {
 		return out
 	}
-	if want := string(appstate.StateOf(s.report).Ready); status != want {
+	if want := string(s.report.State().Ready); status != want {
 		out.Sync = fmt.Sprintf("Ready is %s, want %s", status, want)
 	}
 	if status == "False" {

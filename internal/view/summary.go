@@ -13,7 +13,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // summaries are in the order of namespace, kind and name.
@@ -37,7 +36,7 @@ func (b *summaryCache) summaries() []Summary {
 // holds, about objects that it does not list. Objects in another cluster are as the status says.
 func (b *summaryCache) healthOf(key app.Key, cr object.Object, status dialect.Summary) health.Status {
 	if isElsewhere(cr) {
-		return appstate.HealthAfter(status.End, status.Recorded)
+		return status.End.Health(status.Recorded)
 	}
 	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Health
 	var objects []report.Object
@@ -52,7 +51,7 @@ func (b *summaryCache) healthOf(key app.Key, cr object.Object, status dialect.Su
 		}
 		objects = append(objects, report.Object{ID: e.ID, Health: status})
 	}
-	return appstate.HealthAfter(status.End, appstate.WorseHealth(appstate.WorstHealth(objects), status.Recorded))
+	return status.End.Health(report.WorstHealth(objects).Worse(status.Recorded))
 }
 
 // policyOf is how the first of the controllers runs that work for a namespace.

@@ -16,7 +16,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // Edit is a change of an app's custom resources.
@@ -70,7 +69,7 @@ type Summary struct {
 	Source  app.SourceKey
 	Path    string
 	Created time.Time
-	State   appstate.State
+	State   report.State
 	// Observed says that truce only watches the app: the status here is By's, which has written it last; empty for none.
 	Observed bool
 	By       string

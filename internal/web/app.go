@@ -8,7 +8,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // appPage is one app.
@@ -35,7 +34,7 @@ type findingRow struct {
 }
 
 func newAppPage(r report.Report) appPage {
-	s := appstate.StateOf(r)
+	s := r.State()
 	p := appPage{
 		Name: r.App.Name, Namespace: r.App.Namespace, Kind: r.App.Kind,
 		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), HealthWhy: s.Health.Message,
@@ -58,8 +57,8 @@ func newAppPage(r report.Report) appPage {
 }
 
 // outcome is the class of what a run says: that of a failure for one that was refused or went wrong.
-func outcome(s appstate.State) string {
-	if s.Ready == appstate.NotReady {
+func outcome(s report.State) string {
+	if s.Ready == report.NotReady {
 		return "Degraded"
 	}
 	return ""

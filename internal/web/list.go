@@ -7,7 +7,6 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // listPage is the list of apps.
@@ -31,7 +30,7 @@ func newListPage(reports []report.Report) listPage {
 	p := listPage{}
 	synced := 0
 	for _, r := range reports {
-		s := appstate.StateOf(r)
+		s := r.State()
 		if s.Sync == report.Synced {
 			synced++
 		}
@@ -41,7 +40,7 @@ func newListPage(reports []report.Report) listPage {
 	return p
 }
 
-func newListRow(r report.Report, s appstate.State) listRow {
+func newListRow(r report.Report, s report.State) listRow {
 	return listRow{
 		Link: appLink(r.App), Namespace: r.App.Namespace, Kind: r.App.Kind, Name: r.App.Name,
 		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), Revision: shortRevision(r.Revision),

@@ -30,7 +30,7 @@ func Message(n reconcile.FindingEvent, path string) notify.Message {
 	switch {
 	case n.Without != "":
 		m.Matter = notify.Matter{}
-		m.Event = notify.Event{Severity: notify.Error, Reason: "ClaimEnds", Text: report.CountDropWarning(n.ID, n.Finding, n.Without)}
+		m.Event = notify.Event{Severity: notify.Error, Reason: "ClaimEnds", Text: n.Finding.CountDropWarning(n.ID, n.Without)}
 	case n.Carried:
 		m.Reason = "DriftCorrected"
 	case n.Finding.Verdict == decide.Cede:

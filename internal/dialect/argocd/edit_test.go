@@ -17,7 +17,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 const edited = `
@@ -220,7 +219,7 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
 	got := argocd.Commands{}.Summarize(decoded(t, told))
 	want := dialect.Summary{
-		State: appstate.State{Sync: "OutOfSync", Health: health.Status{Code: "Degraded"}, Ready: "True", Reason: "Succeeded"},
+		State: report.State{Sync: "OutOfSync", Health: health.Status{Code: "Degraded"}, Ready: "True", Reason: "Succeeded"},
 		End:   report.End{Reason: "Succeeded", Message: "done"}, Message: "done", Revision: "aaaa", HandledRequest: "token", Finished: true, Target: "main",
 		Objects:    []dialect.ListedObject{{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "grokdevops", Name: "web"}, Version: "v1", Sync: "OutOfSync", Health: "Missing", Message: "configured"}},
 		History:    []dialect.HistoryEntry{{Revision: "aaaa", At: at, By: "jane", Source: "https://git.example/demo"}},

@@ -11,7 +11,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // Status returns the status of an Application after a run, or during one.
@@ -27,7 +26,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	s := had
 	if !r.Running || had.Sync.Status == "" {
 		s.Sync = syncStatusOf(cr, r, had.Sync)
-		s.Health = healthOf(appstate.StateOf(r), r, had.Health)
+		s.Health = healthOf(r.State(), r, had.Health)
 		s.Conditions = conditions(cr, r, had.Conditions)
 	}
 	if objectsKnown(r) {
@@ -48,7 +47,7 @@ func suspended(r report.Report, had applicationStatus) applicationStatus {
 	if len(r.Objects) == 0 || had.Sync.Status == "" {
 		return had
 	}
-	s := appstate.StateOf(r)
+	s := r.State()
 	had.Sync.Status, had.Health = string(s.Sync), healthOf(s, r, had.Health)
 	return had
 }
@@ -109,7 +108,7 @@ func comparisonFailed(r report.Report) bool {
 }
 
 func syncStatusOf(cr object.Object, r report.Report, had syncStatus) syncStatus {
-	s := syncStatus{Status: string(appstate.StateOf(r).Sync)}
+	s := syncStatus{Status: string(r.State().Sync)}
 	s.Revision, s.Revisions = revisionsOf(cr, r.Revision)
 	if s.Revision == "" && s.Revisions == nil {
 		s.Revision, s.Revisions = had.Revision, had.Revisions
@@ -155,7 +154,7 @@ func commitOf(revision string) string {
 
 var versionForm = regexp.MustCompile(`^v?[0-9]+(\.[0-9]+){0,2}([-+_].*)?$`)
 
-func healthOf(state appstate.State, r report.Report, had healthStatus) healthStatus {
+func healthOf(state report.State, r report.Report, had healthStatus) healthStatus {
 	h := state.Health
 	s := healthStatus{Status: string(h.Code), Message: h.Message, LastTransitionTime: formatTime(observedAt(r))}
 	if had.Status == s.Status && had.LastTransitionTime != "" {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/editor"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
@@ -11,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // Summarize reads an Application's status back.
@@ -43,7 +43,7 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 		switch {
 		case c.Type == fieldsContested:
 			t.Contested = c.Message
-		case c.Type == fieldsCeded && report.HasNotApplied(c.Message):
+		case c.Type == fieldsCeded && decide.HasNotApplied(c.Message):
 			t.Ceded = c.Message
 		}
 		t.Conditions = append(t.Conditions, dialect.Condition{Type: c.Type, Message: c.Message, Since: parseTime(c.LastTransitionTime)})
@@ -54,12 +54,12 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 }
 
 // stateOf reads the state back. The status holds its words; the rest follows from how the newest run ended.
-func stateOf(s applicationStatus, end report.End) appstate.State {
+func stateOf(s applicationStatus, end report.End) report.State {
 	if s.Sync.Status == "" {
-		return appstate.StateAfter(report.End{}, report.Unknown, health.Status{})
+		return report.End{}.State(report.Unknown, health.Status{})
 	}
 	worst := health.Status{Code: health.Code(s.Health.Status), Message: s.Health.Message}
-	is := appstate.StateAfter(end, report.Synced, worst)
+	is := end.State(report.Synced, worst)
 	is.Sync, is.Health = report.Unknown, worst
 	if sync := report.Sync(s.Sync.Status); sync == report.Synced || sync == report.OutOfSync {
 		is.Sync = sync

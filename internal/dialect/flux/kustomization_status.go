@@ -14,7 +14,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // reasons are Flux's words for why a run ended as it did (fluxcd/pkg/apis/meta/conditions.go), where they do not depend on more.
@@ -110,7 +109,7 @@ func suspendedConditions(r report.Report, had []metav1.Condition) []metav1.Condi
 	}
 	c.drifted(r)
 	if findCondition(c.now, meta.HealthyCondition) == nil {
-		c.unwell(appstate.StateOf(r).Health)
+		c.unwell(r.State().Health)
 	}
 	return c.sorted()
 }
@@ -175,7 +174,7 @@ func (c *conditions) stalled(cr object.Object, r report.Report) {
 // healthy sets Flux's condition Healthy. With spec.wait or spec.healthChecks it says how the health check ended. Without, the condition is there only
 // while an object is not well, with truce's word as its reason: an app that is Ready without a health check does not look healthy then.
 func (c *conditions) healthy(cr object.Object, r report.Report) {
-	h := appstate.StateOf(r).Health
+	h := r.State().Health
 	switch {
 	case !awaitsHealth(cr) && len(r.Objects) > 0 && r.Reason != report.SpecRefused && r.Reason != report.AccessDenied:
 		c.unwell(h)

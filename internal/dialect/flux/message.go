@@ -7,7 +7,6 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // maxFieldNames is how many things a sentence names before it counts the rest: `kubectl get` shows it on one line.
@@ -28,7 +27,7 @@ func summary(r report.Report) string {
 	if reported := describeFields(r, reportedField, func(f report.Finding) bool { return f.Reported }); len(reported) > 0 {
 		out = append(out, countNoun(len(reported), "addition")+" reported: "+joinLimited(reported))
 	}
-	if h := appstate.StateOf(r).Health; isUnhealthy(h) {
+	if h := r.State().Health; isUnhealthy(h) {
 		out = append(out, string(h.Code)+": "+h.Message)
 	}
 	for _, s := range r.Shared {

@@ -7,13 +7,13 @@ import (
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // Summarize reads a Kustomization's status back.
@@ -25,7 +25,7 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 	if s.Inventory != nil {
 		t.Objects = entries(s.Inventory.Entries)
 	}
-	if _, text, found := strings.Cut(t.Message, " ceded: "); found && report.HasNotApplied(text) {
+	if _, text, found := strings.Cut(t.Message, " ceded: "); found && decide.HasNotApplied(text) {
 		t.Ceded, _, _ = strings.Cut(text, "; ")
 	}
 	return t
@@ -74,12 +74,12 @@ func lastRunEnd(list []metav1.Condition, stale bool) report.End {
 }
 
 // stateOf reads the state back from the conditions.
-func stateOf(list []metav1.Condition, end report.End) appstate.State {
+func stateOf(list []metav1.Condition, end report.End) report.State {
 	drift, objects := conditionOf(list, drifted), report.Synced
 	if drift.Status == metav1.ConditionTrue {
 		objects = report.OutOfSync
 	}
-	s := appstate.StateAfter(end, objects, healthOf(list))
+	s := end.State(objects, healthOf(list))
 	if s.Message == "" && s.Sync == report.OutOfSync {
 		s.Message = drift.Message
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // Review returns the report with what only the status knows: whether the health check of spec.wait has passed before, and how the newest
@@ -34,7 +33,7 @@ func healthCheckProgress(cr object.Object, r report.Report, had kustomizev1.Kust
 		return r
 	}
 	objects := checked(cr, r)
-	switch h := appstate.HealthAfter(report.End{Reason: r.Reason}, appstate.WorstHealth(objects)); {
+	switch h := (report.End{Reason: r.Reason}).Health(report.WorstHealth(objects)); {
 	case failedObject(objects) != "":
 		r.Reason, r.Message = report.HealthFailed, failedObject(objects)
 	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had):
@@ -65,7 +64,7 @@ func complete(r report.Report) report.Report {
 func failedObject(objects []report.Object) string {
 	for _, o := range objects {
 		if o.Health.Code == health.Degraded {
-			return appstate.WorstHealth([]report.Object{o}).Message
+			return report.WorstHealth([]report.Object{o}).Message
 		}
 	}
 	return ""

@@ -8,6 +8,7 @@
 package health
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -89,4 +90,23 @@ func codeRank(c Code) int {
 		return r
 	}
 	return order[Unknown]
+}
+
+// appOrder is the order in which Argo CD has the health of an app, from best to worst (gitops-engine/pkg/health).
+var appOrder = []Code{Healthy, Suspended, Progressing, Missing, Degraded, Unknown}
+
+// Worse returns the worse of two healths for an app that has both, the first of equal ones.
+func (s Status) Worse(other Status) Status {
+	if appRank(other.Code) > appRank(s.Code) {
+		return other
+	}
+	return s
+}
+
+// appRank places a word that is none of the six beside Unknown, and no word before all.
+func appRank(c Code) int {
+	if i := slices.Index(appOrder, c); i >= 0 || c == "" {
+		return i
+	}
+	return len(appOrder) - 1
 }

@@ -49,7 +49,7 @@ func ApplyEvidence(f report.Finding, id object.ID, evidence string, now time.Tim
 	if f.Verdict != decide.Correct {
 		return f
 	}
-	reason := report.EvidenceReason(evidence, id, f)
+	reason := f.EvidenceReason(evidence, id)
 	if until, _ := decide.CorrectionDue(reason); until.After(now) {
 		f.Verdict, f.Reason = decide.Contested, reason
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
-	"github.com/truce-gitops/truce/internal/report/appstate"
 )
 
 // apps are the gauges of apps, made of their reports at each scrape.
@@ -113,10 +112,10 @@ const reported = "reported"
 var states = []decide.Verdict{decide.Cede, decide.Hold, decide.Contested}
 
 func (a *apps) collect(r report.Report, set func(d *prometheus.Desc, value float64, labels ...string)) {
-	s := appstate.StateOf(r)
+	s := r.State()
 	set(a.info, 1, string(s.Sync), string(s.Health.Code), string(r.Stage), string(s.Reason))
 	ready := 0.0
-	if s.Ready == appstate.Ready && s.Health.Code == health.Healthy {
+	if s.Ready == report.Ready && s.Health.Code == health.Healthy {
 		ready = 1
 	}
 	set(a.ready, ready)

@@ -3,7 +3,7 @@
 // In: a custom resource as the API server holds it, of any controller; an Event.
 // Out: a Resource: revision, readiness and message, whether it is suspended, by whom and since when; the words that name its kind.
 // Promise: no I/O; what a status does not say is empty; no credential of an address is in a Resource.
-// Not here: reading custom resources (view), printing them (cli), what truce thinks of an app (dialect, report/appstate).
+// Not here: reading custom resources (view), printing them (cli), what truce thinks of an app (dialect, report).
 package resource
 
 import (
