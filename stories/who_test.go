@@ -24,7 +24,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -293,7 +292,7 @@ func (d *day) as(user, name string) dynamic.ResourceInterface {
 }
 
 // OnFinding keeps what truce says of the fields of the scenes.
-func (d *day) OnFinding(n reconcile.FindingEvent) {
+func (d *day) OnFinding(n report.FindingEvent) {
 	s, ok := d.scenes[n.ID.Name]
 	if !ok || field.PathString(n.Finding.Path) != s.path || n.ID.Kind == "HorizontalPodAutoscaler" {
 		return

@@ -22,7 +22,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -46,15 +45,15 @@ var configurations = schema.GroupVersionResource{Group: "admissionregistration.k
 var loopback = attribution.Place{Listen: "127.0.0.1:0"}
 
 // watched starts truce with a witness, and returns what it finds.
-func watched(w *world, process app.Policy) (notices <-chan reconcile.FindingEvent, stop func()) {
+func watched(w *world, process app.Policy) (notices <-chan report.FindingEvent, stop func()) {
 	w.t.Helper()
 	return noticed(w, compose.RunOptions{Settings: controller.Settings{Process: process, Witness: loopback}})
 }
 
 // noticed starts truce, and returns what it finds.
-func noticed(w *world, o compose.RunOptions) (notices <-chan reconcile.FindingEvent, stop func()) {
+func noticed(w *world, o compose.RunOptions) (notices <-chan report.FindingEvent, stop func()) {
 	w.t.Helper()
-	out := make(chan reconcile.FindingEvent, 256)
+	out := make(chan report.FindingEvent, 256)
 	o.Observer = findings{out: out}
 	return out, w.run(o)
 }
@@ -62,10 +61,10 @@ func noticed(w *world, o compose.RunOptions) (notices <-chan reconcile.FindingEv
 // findings are those of a controller. Without a reader some are lost.
 type findings struct {
 	controller.NoObserver
-	out chan<- reconcile.FindingEvent
+	out chan<- report.FindingEvent
 }
 
-func (f findings) OnFinding(n reconcile.FindingEvent) {
+func (f findings) OnFinding(n report.FindingEvent) {
 	select {
 	case f.out <- n:
 	default:
@@ -73,7 +72,7 @@ func (f findings) OnFinding(n reconcile.FindingEvent) {
 }
 
 // awaitFinding waits for a finding about a field of web.
-func (w *world) awaitFinding(notices <-chan reconcile.FindingEvent, path string, is func(report.Finding) bool) report.Finding {
+func (w *world) awaitFinding(notices <-chan report.FindingEvent, path string, is func(report.Finding) bool) report.Finding {
 	w.t.Helper()
 	limit := time.After(patience)
 	for {

@@ -14,7 +14,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
 )
@@ -112,7 +111,7 @@ func (t *tour) byHand(ctx context.Context, o object.Object) error {
 		last = v
 	}
 	t.steps.Step(fmt.Sprintf("put back %s later, as a watch that is not truce's saw it", back.Sub(changed).Round(100*time.Microsecond)))
-	n, err := t.awaitFinding(ctx, o, func(n reconcile.FindingEvent) bool { return n.Carried })
+	n, err := t.awaitFinding(ctx, o, func(n report.FindingEvent) bool { return n.Carried })
 	if err != nil {
 		return err
 	}
@@ -141,7 +140,7 @@ func receiveSample[T any](ctx context.Context, values <-chan sampleOf[T]) (sampl
 }
 
 // awaitFinding waits for truce's own finding about the replicas of an object.
-func (t *tour) awaitFinding(ctx context.Context, o object.Object, is func(reconcile.FindingEvent) bool) (reconcile.FindingEvent, error) {
+func (t *tour) awaitFinding(ctx context.Context, o object.Object, is func(report.FindingEvent) bool) (report.FindingEvent, error) {
 	for {
 		select {
 		case n := <-t.world.Notices:
@@ -150,7 +149,7 @@ func (t *tour) awaitFinding(ctx context.Context, o object.Object, is func(reconc
 				return n, nil
 			}
 		case <-ctx.Done():
-			return reconcile.FindingEvent{}, fmt.Errorf("no notice of it: %w", context.Cause(ctx))
+			return report.FindingEvent{}, fmt.Errorf("no notice of it: %w", context.Cause(ctx))
 		}
 	}
 }
@@ -227,7 +226,7 @@ func (t *tour) climb(ctx context.Context, s tourObjects, values <-chan sample, s
 func (t *tour) ceded(ctx context.Context, o object.Object) error {
 	ctx, stop := context.WithTimeoutCause(ctx, changeTimeout, errors.New("it was not ceded in time"))
 	defer stop()
-	_, err := t.awaitFinding(ctx, o, func(n reconcile.FindingEvent) bool { return n.Finding.Verdict == decide.Cede })
+	_, err := t.awaitFinding(ctx, o, func(n report.FindingEvent) bool { return n.Finding.Verdict == decide.Cede })
 	return err
 }
 

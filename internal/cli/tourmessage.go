@@ -6,13 +6,13 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/findings"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
 
 // message prints what Slack would get of a finding, by an Alert that names the app.
-func (t *tour) message(n reconcile.FindingEvent) error {
+func (t *tour) message(n report.FindingEvent) error {
 	body, err := slackBody(n)
 	if err != nil {
 		return err
@@ -23,7 +23,7 @@ func (t *tour) message(n reconcile.FindingEvent) error {
 }
 
 // slackBody is the request's body for an incoming webhook of Slack.
-func slackBody(n reconcile.FindingEvent) (string, error) {
+func slackBody(n report.FindingEvent) (string, error) {
 	m := findings.Message(n, field.PathString(n.Finding.Path))
 	m.About, m.At = object.ID{Kind: n.App.Kind, Namespace: n.App.Namespace, Name: n.App.Name}, n.At
 	const kind = "slack"

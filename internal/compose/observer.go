@@ -7,7 +7,6 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/controller/witness"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/metrics"
 )
@@ -20,7 +19,7 @@ type observer struct {
 	sight    *witness.Sight
 }
 
-func (o observer) OnFinding(n reconcile.FindingEvent) {
+func (o observer) OnFinding(n report.FindingEvent) {
 	if n.Without == "" {
 		o.metrics.CountFinding(metrics.FindingEvent{App: n.App, Verdict: n.Finding.Verdict, Reverted: n.Undone, Since: n.Since, At: n.At})
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
@@ -22,7 +23,7 @@ func (t *target) EnqueueAt(id object.ID, at time.Time) { t.objects.AddAfter(id, 
 func (t *target) EnqueuePods(id object.ID, at time.Time) { t.pods.AddAfter(id, t.c.until(at)) }
 
 // OnFinding implements reconcile.Observer.
-func (c *Controller) OnFinding(n reconcile.FindingEvent) {
+func (c *Controller) OnFinding(n report.FindingEvent) {
 	c.Observer.OnFinding(n)
 	if n.Carried {
 		f := n.Finding

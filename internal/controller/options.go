@@ -16,7 +16,6 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -76,7 +75,7 @@ type Options struct {
 // Observer is called with what a controller does, from any goroutine. Its methods must not block.
 type Observer interface {
 	// OnFinding is called with each finding that is new, or has changed.
-	OnFinding(reconcile.FindingEvent)
+	OnFinding(report.FindingEvent)
 	// OnReport is called with each app whose report changed.
 	OnReport(app.Key)
 	// OnKindsChanged is called when a kind comes under watch or leaves.
@@ -93,7 +92,7 @@ type Observer interface {
 type NoObserver struct{}
 
 // OnFinding implements Observer.
-func (NoObserver) OnFinding(reconcile.FindingEvent) {}
+func (NoObserver) OnFinding(report.FindingEvent) {}
 
 // OnReport implements Observer.
 func (NoObserver) OnReport(app.Key) {}

@@ -18,7 +18,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
@@ -270,6 +269,6 @@ func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.Resourc
 }
 
 // emitFinding reports drift on the app's custom resource.
-func (c *Controller) emitFinding(n reconcile.FindingEvent) {
+func (c *Controller) emitFinding(n report.FindingEvent) {
 	c.emitMessage(n.App, findings.Message(n, field.PathString(n.Finding.Path)))
 }

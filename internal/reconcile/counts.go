@@ -49,7 +49,7 @@ func (e *Engine) announceEnds(pruned []object.ID) {
 }
 
 func (e *Engine) announceDrop(d countDrop, claimant string) {
-	e.Observer.OnFinding(FindingEvent{App: d.app, ID: d.id, Finding: d.finding, Without: claimant, At: e.Now()})
+	e.Observer.OnFinding(report.FindingEvent{App: d.app, ID: d.id, Finding: d.finding, Without: claimant, At: e.Now()})
 }
 
 // dropsWithout lists the managed counts that fall to Git's when an object is gone.

@@ -21,7 +21,7 @@ var verdicts = map[decide.Verdict]journal.EntryKind{
 }
 
 // noteFinding writes a finding into the journal.
-func (e *Engine) noteFinding(n FindingEvent, in gitPlace) {
+func (e *Engine) noteFinding(n report.FindingEvent, in gitPlace) {
 	what, ok := verdicts[n.Finding.Verdict]
 	if !ok || e.Journal == nil {
 		return
@@ -42,7 +42,7 @@ type gitPlace struct{ place, begins, revision string }
 
 // inGit is what the journal keeps of Git for those who read it when nothing else is left. Files are read for it, so it is asked of what
 // only a commit ends alone: what is put back for the first time needs none, and there may be thousands of those.
-func (w *objectReconcile) inGit(n FindingEvent) gitPlace {
+func (w *objectReconcile) inGit(n report.FindingEvent) gitPlace {
 	f := n.Finding
 	if w.engine.Journal == nil || f.Kind == compare.Added || f.Verdict != decide.Cede && f.Verdict != decide.Contested && !n.Undone {
 		return gitPlace{}

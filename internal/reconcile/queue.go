@@ -43,7 +43,7 @@ func (noQueue) AppChanged(app.Key) {}
 // Observer learns of findings and panics as they happen. controller.Controller implements it. No method blocks.
 type Observer interface {
 	// OnFinding is called when a finding appears, and when its correction is written.
-	OnFinding(n FindingEvent)
+	OnFinding(n report.FindingEvent)
 	// OnRecreate is called when an object was deleted in order to create it as Git has it: what asks for that, such as "spec.force", and the
 	// API server's answer to the change.
 	OnRecreate(key app.Key, id object.ID, asks string, refused error)
@@ -55,7 +55,7 @@ type Observer interface {
 
 type noObserver struct{}
 
-func (noObserver) OnFinding(FindingEvent) {}
+func (noObserver) OnFinding(report.FindingEvent) {}
 
 func (noObserver) OnRecreate(app.Key, object.ID, string, error) {}
 

@@ -198,18 +198,3 @@ type Watches interface {
 	Synced(gvk object.GVK, namespace string) bool
 	Watched(gvk object.GVK, namespace string) (live.Interest, bool)
 }
-
-// FindingEvent reports one finding when it appears, and when it is corrected.
-type FindingEvent struct {
-	App     app.Key
-	ID      object.ID
-	Finding report.Finding
-	Carried bool      // the correction was written
-	Undone  bool      // truce had put the field back lately, and this is the first sight of it differing again
-	Since   time.Time // when the difference was first seen; zero if that is unknown
-	At      time.Time
-	// Without is the claimant whose claim ends, where the notice comes before the count drops to Git's; nothing was found then.
-	Without string
-	// Source is where Git describes the field, or else the object: file:line. It is empty where that is not known.
-	Source string
-}

@@ -357,7 +357,7 @@ func (w *objectReconcile) announceCarried(base compare.Baseline) {
 }
 
 func (w *objectReconcile) announceFinding(f report.Finding, carried bool) {
-	n := FindingEvent{
+	n := report.FindingEvent{
 		App: w.snap.owner, ID: w.managed.id, Finding: f, Carried: carried, At: w.engine.Now(),
 		Since: w.since(f.Path, f.Writer), Undone: f.Verdict != decide.Cede && w.snap.memory.WasUndone(field.PathString(f.Path), w.engine.Now()),
 	}

@@ -3,7 +3,9 @@ package report
 import (
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
@@ -11,6 +13,21 @@ import (
 type FindingOf struct {
 	ID object.ID
 	Finding
+}
+
+// FindingEvent reports one finding when it appears, and when it is corrected.
+type FindingEvent struct {
+	App     app.Key
+	ID      object.ID
+	Finding Finding
+	Carried bool      // the correction was written
+	Undone  bool      // truce had put the field back lately, and this is the first sight of it differing again
+	Since   time.Time // when the difference was first seen; zero if that is unknown
+	At      time.Time
+	// Without is the claimant whose claim ends, where the notice comes before the count drops to Git's; nothing was found then.
+	Without string
+	// Source is where Git describes the field, or else the object: file:line. It is empty where that is not known.
+	Source string
 }
 
 // FindingsWhere lists findings of the app. Counts of Git's that are not applied come first: a list that is cut must not hide them.

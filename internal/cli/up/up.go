@@ -29,7 +29,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/manager"
-	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source/git"
 )
 
@@ -66,7 +66,7 @@ type Environment struct {
 	Brought []string `json:"brought,omitempty"`
 	Demo    bool     `json:"-"` // Repo is ours to change
 	// Notices are what the engine does about fields, as it does it. Without a reader some are lost, and nothing is delayed.
-	Notices <-chan reconcile.FindingEvent `json:"-"`
+	Notices <-chan report.FindingEvent `json:"-"`
 	// Ended is closed when the controller or the sandbox has ended by itself; Err returns why then.
 	Ended <-chan struct{} `json:"-"`
 
@@ -90,7 +90,7 @@ type starting struct {
 	manager *manager.Manager
 	foreign bool        // the cluster is not ours
 	close   []io.Closer // what is to be ended, in the order in which it was started
-	notices chan reconcile.FindingEvent
+	notices chan report.FindingEvent
 	ended   chan struct{}
 	end     sync.Once
 	err     error
@@ -103,7 +103,7 @@ type Steps interface{ Step(text string) }
 func StartAll(ctx context.Context, b Builder, o Options, to Steps) (*Environment, error) {
 	s := &starting{
 		options: o, builder: b, steps: to, world: &Environment{},
-		notices: make(chan reconcile.FindingEvent, 256), ended: make(chan struct{}),
+		notices: make(chan report.FindingEvent, 256), ended: make(chan struct{}),
 	}
 	for _, step := range []func(context.Context) error{
 		s.directory, // ours alone
@@ -313,7 +313,7 @@ func (r *run) Close() error {
 }
 
 // OnFinding passes a finding on; without a reader it is dropped: the engine does not wait.
-func (s *starting) OnFinding(n reconcile.FindingEvent) {
+func (s *starting) OnFinding(n report.FindingEvent) {
 	select {
 	case s.notices <- n:
 	default:

@@ -12,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
@@ -24,7 +23,7 @@ func Matter(id object.ID, f report.Finding) notify.Matter {
 }
 
 // Message returns what is sent of a finding about the field with a printed path, which the journal knows alone. The app's custom resource is not in it.
-func Message(n reconcile.FindingEvent, path string) notify.Message {
+func Message(n report.FindingEvent, path string) notify.Message {
 	m := notify.Message{Evidence: evidence(n, path), Matter: matterOfFinding(n.ID, path, n.Finding, n.Carried)}
 	m.Event = notify.Event{Severity: notify.Info, Reason: "DriftDetected", Text: n.Finding.SentenceAt(n.ID, path)}
 	switch {
@@ -64,7 +63,7 @@ func matterOfFinding(id object.ID, path string, f report.Finding, carried bool) 
 }
 
 // evidence is what a message says of a finding beside its sentence.
-func evidence(n reconcile.FindingEvent, path string) map[string]string {
+func evidence(n report.FindingEvent, path string) map[string]string {
 	f := n.Finding
 	out := map[string]string{
 		notify.FactObject: n.ID.String(), notify.FactField: path, notify.FactVerdict: string(f.Verdict),

@@ -14,7 +14,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -148,7 +147,7 @@ func messageOf(e journal.Entry) (notify.Message, bool) {
 		if !known {
 			return m, false
 		}
-		m = findings.Message(reconcile.FindingEvent{
+		m = findings.Message(report.FindingEvent{
 			App: e.App, ID: e.Object, Carried: e.What == journal.Corrected, At: e.At, Source: e.Place,
 			Finding: report.Finding{Verdict: verdict, Desired: e.Git, Live: e.Live, Claimant: e.Claimant, Reason: e.Reason, Writer: ownership.Writer{
 				Name: e.Writer, Manager: e.Manager, Person: e.Person, User: e.User, During: e.During, Time: e.Written, AtLatest: e.AtLatest, Before: e.Before,
