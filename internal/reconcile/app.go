@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/render/layout"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 )
@@ -147,7 +148,7 @@ func (r *appRun) render(ctx context.Context) error {
 	if r.engine.Bases != nil {
 		files = r.engine.Bases.Over(r.app, files)
 	}
-	if r.request, r.report.Layout, err = RequestOf(files, r.app); err != nil {
+	if r.request, r.report.Layout, err = layout.RequestOf(files, r.app); err != nil {
 		return &stageError{report.RenderFailed, err}
 	}
 	if err := r.inputs(ctx); err != nil {

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/layout"
 	"github.com/truce-gitops/truce/internal/render/values"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -232,7 +233,7 @@ func (r *appRun) marks() overlay.Metadata {
 // chartDirectory is the directory of the chart: the app's path, or where an archive has one directory at its top, as charts have, that one.
 func chartDirectory(files source.Tree, a app.App) (string, error) {
 	if a.Path != "." {
-		return a.Path, isDirectory(files, a.Path)
+		return a.Path, layout.CheckDirectory(files, a.Path)
 	}
 	return chartfile.DirectoryOf(files)
 }

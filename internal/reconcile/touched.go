@@ -6,6 +6,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/layout"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -22,7 +23,7 @@ func (e *Engine) MayChange(key app.Key, a source.Artifact) bool {
 	if now.Key != key {
 		return true
 	}
-	q, _, err := RequestOf(a.Files, now.AtRevision(a.Commit, a.Files))
+	q, _, err := layout.RequestOf(a.Files, now.AtRevision(a.Commit, a.Files))
 	q.Variables, q.Decryption = values, keys
 	completeAsBefore(&q, chart)
 	return err != nil || !e.Cache.Holds(q)

@@ -27,6 +27,7 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/render/layout"
 	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/values"
 	"github.com/truce-gitops/truce/internal/source"
@@ -109,7 +110,7 @@ func isChart(files source.Tree, a app.App) bool {
 	if a.Release != nil || a.Chart == nil {
 		return a.Release != nil
 	}
-	q, _, err := reconcile.RequestOf(files, a)
+	q, _, err := layout.RequestOf(files, a)
 	return err == nil && q.Chart != nil
 }
 

@@ -24,6 +24,7 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/render/layout"
 	"github.com/truce-gitops/truce/internal/render/values"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -310,7 +311,7 @@ func (c *Cluster) requestFor(ctx context.Context, artifact source.Artifact, a ap
 	if a.Release != nil {
 		return c.chartRequest(ctx, artifact, a)
 	}
-	request, _, err := reconcile.RequestOf(c.over(a, artifact.Files), a)
+	request, _, err := layout.RequestOf(c.over(a, artifact.Files), a)
 	if err != nil {
 		return request, err
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/variables"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/layout"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
 // Request is how a unit is rendered from files.
 func (u Unit) Request(files source.Tree) (render.Request, error) {
-	request, _, err := reconcile.RequestOf(files, u.App)
+	request, _, err := layout.RequestOf(files, u.App)
 	if err != nil {
 		return render.Request{}, err
 	}
@@ -31,7 +31,7 @@ func (u Unit) Request(files source.Tree) (render.Request, error) {
 func (t *finder) chart(w *wanted) *release.Request {
 	spec := w.unit.App.Release
 	if spec == nil {
-		q, _, err := reconcile.RequestOf(t.files, w.unit.App)
+		q, _, err := layout.RequestOf(t.files, w.unit.App)
 		if err != nil {
 			return nil
 		}

@@ -1,11 +1,12 @@
 package discover
 
 import (
+	"context"
 	"io/fs"
 
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
@@ -16,7 +17,7 @@ type Options struct {
 	// Render makes objects of files. It is called concurrently, and must fill Result.Reads (render.Cached).
 	Render render.Renderer
 	// Queries answers the jq expressions of ignore rules; nil leaves them without an answer.
-	Queries reconcile.Queries
+	Queries Queries
 	// Only leaves out the apps of other dialects and what no app names. Empty for all.
 	Only Dialect
 	// Addresses are those by which this repository is known, such as the remotes of its clone.
@@ -28,6 +29,11 @@ type Options struct {
 	// Workers is how many units are rendered at once; 0 means one.
 	Workers  int
 	Progress Progress // may be nil
+}
+
+// Queries answers jq expressions about an object of the repository. Select may be called concurrently and may block until ctx ends.
+type Queries interface {
+	Select(ctx context.Context, queries []string, git, live object.Object) (map[string]ignore.Answer, error)
 }
 
 // Progress follows the work. Its calls do not overlap.

@@ -16,10 +16,10 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/variables"
-	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/render/layout"
 	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/view"
@@ -85,7 +85,7 @@ func (b *offlineBuild) objects(ctx context.Context, a app.App, p view.Preview) (
 	}
 	defer func() { _ = tree.Close() }() // it was only read
 	a.Path = below
-	request, _, err := reconcile.RequestOf(tree.Snapshot(), a)
+	request, _, err := layout.RequestOf(tree.Snapshot(), a)
 	if err != nil {
 		return nil, err
 	}
