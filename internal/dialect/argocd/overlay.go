@@ -89,9 +89,7 @@ func (r *reading) overlay(a *app.App, at string, s applicationSource) {
 	}
 	r.images(&o, k, vars)
 	r.replicas(&o, k)
-	for _, f := range o.Faults() {
-		r.Problem(f.Field, "%s", f.Reason)
-	}
+	r.CheckOverlay(o)
 	r.idle(at, k)
 	a.Overlay = o
 }

@@ -30,9 +30,7 @@ func (r *reading) overlay(spec KustomizationSpec) overlay.Overlay {
 	if m := spec.CommonMetadata; m != nil {
 		o.Metadata = overlay.Metadata{Labels: m.Labels, Annotations: m.Annotations}
 	}
-	for _, f := range o.Faults() {
-		r.Problem(f.Field, "%s", f.Reason)
-	}
+	r.CheckOverlay(o)
 	return o
 }
 

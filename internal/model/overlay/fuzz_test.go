@@ -42,14 +42,3 @@ func FuzzParseReplica(f *testing.F) {
 		}
 	})
 }
-
-// Whatever a patch holds, looking for faults ends.
-func FuzzFaults(f *testing.F) {
-	for _, text := range []string{"- {op: add, path: /a}", "a: &a [*a]", "---\n---\n", "? [a]", "- &x\n- *x", "\x00", "!!binary x"} {
-		f.Add(text)
-	}
-	f.Fuzz(func(_ *testing.T, text string) {
-		o := Overlay{Patches: []map[string]any{{"patch": text, "target": map[string]any{}}, {"patch": text}}, Components: []string{text}}
-		o.Faults()
-	})
-}

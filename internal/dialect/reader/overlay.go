@@ -1,4 +1,4 @@
-package overlay
+package reader
 
 import (
 	"bytes"
@@ -13,85 +13,75 @@ import (
 	"go.yaml.in/yaml/v3"
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// Fault is what no build could make sense of: the field of the custom resource, and what is wrong with it.
-type Fault struct{ Field, Reason string }
-
-// Faults lists what is wrong with the overlay itself, whatever it is laid over.
-func (o Overlay) Faults() []Fault {
-	var f faults
-	f.name(o.Field("namePrefix"), o.NamePrefix)
-	f.name(o.Field("nameSuffix"), o.NameSuffix)
+// CheckOverlay adds a problem for each field of an overlay that no build could make sense of, whatever it is laid over.
+func (r *Reader) CheckOverlay(o overlay.Overlay) {
+	r.checkNamePart(o.Field("namePrefix"), o.NamePrefix)
+	r.checkNamePart(o.Field("nameSuffix"), o.NameSuffix)
 	for i, c := range o.Components {
-		f.component(o.Entry("components", i), c)
+		r.checkComponent(o.Entry("components", i), c)
 	}
 	for i, p := range o.Patches {
-		f.patch(o.PatchField(i), p)
+		r.checkPatch(o.PatchField(i), p)
 	}
 	for i, m := range o.Images {
 		if m.Name == "" {
-			f.add(o.Entry("images", i)+".name", "required")
+			r.Problem(o.Entry("images", i)+".name", "required")
 		}
 	}
-	for i, r := range o.Replicas {
-		if r.Name == "" {
-			f.add(o.Entry("replicas", i)+".name", "required: the name of a workload")
+	for i, n := range o.Replicas {
+		if n.Name == "" {
+			r.Problem(o.Entry("replicas", i)+".name", "required: the name of a workload")
 		}
 	}
 	if o.Labels.Selectors && o.Labels.Templates {
-		f.add(o.Field("labelIncludeTemplates"), "labels that go into selectors go into templates, too; want it with labelWithoutSelector only")
+		r.Problem(o.Field("labelIncludeTemplates"), "labels that go into selectors go into templates, too; want it with labelWithoutSelector only")
 	}
-	f.labels(o.Field("commonLabels"), o.Labels.Pairs)
-	f.keys(o.Field("commonAnnotations"), o.Annotations.Pairs)
-	f.labels(o.Field("commonMetadata.labels"), o.Metadata.Labels)
-	f.keys(o.Field("commonMetadata.annotations"), o.Metadata.Annotations)
-	return f
+	r.checkLabels(o.Field("commonLabels"), o.Labels.Pairs)
+	r.checkKeys(o.Field("commonAnnotations"), o.Annotations.Pairs)
+	r.checkLabels(o.Field("commonMetadata.labels"), o.Metadata.Labels)
+	r.checkKeys(o.Field("commonMetadata.annotations"), o.Metadata.Annotations)
 }
 
-type faults []Fault
-
-func (f *faults) add(field, format string, args ...any) {
-	*f = append(*f, Fault{field, fmt.Sprintf(format, args...)})
-}
-
-// name refuses what no name of an object can have in it, of whatever kind (IsValidPathSegmentName of Kubernetes).
-func (f *faults) name(field, part string) {
+// checkNamePart refuses what no name of an object can have in it, of whatever kind (IsValidPathSegmentName of Kubernetes).
+func (r *Reader) checkNamePart(field, part string) {
 	if strings.ContainsAny(part, "/% \t\n") {
-		f.add(field, "%q cannot be a part of a name", part)
+		r.Problem(field, "%q cannot be a part of a name", part)
 	}
 }
 
-func (f *faults) component(field, dir string) {
+func (r *Reader) checkComponent(field, dir string) {
 	switch {
 	case strings.TrimSpace(dir) == "":
-		f.add(field, "names no directory")
+		r.Problem(field, "names no directory")
 	case path.IsAbs(dir):
-		f.add(field, "%q begins with a slash; want a path relative to the app's", dir)
+		r.Problem(field, "%q begins with a slash; want a path relative to the app's", dir)
 	}
 	if _, err := path.Match(dir, ""); err != nil {
-		f.add(field, "%q is no pattern: %s", dir, err)
+		r.Problem(field, "%q is no pattern: %s", dir, err)
 	}
 }
 
-// patch checks the form of an entry, which Kustomize would report only when an object is there to be patched.
-func (f *faults) patch(field string, p map[string]any) {
+// checkPatch checks the form of an entry, which Kustomize would report only when an object is there to be patched.
+func (r *Reader) checkPatch(field string, p map[string]any) {
 	text, _ := p["patch"].(string)
 	file, _ := p["path"].(string)
 	switch {
 	case text != "" && file != "":
-		f.add(field, "has both patch and path; want one of them")
+		r.Problem(field, "has both patch and path; want one of them")
 	case text == "" && file == "":
-		f.add(field, "names no patch")
+		r.Problem(field, "names no patch")
 	case text != "":
-		if err := checkPatch(text, p["target"] != nil); err != nil {
-			f.add(field+".patch", "%s", err)
+		if err := checkPatchText(text, p["target"] != nil); err != nil {
+			r.Problem(field+".patch", "%s", err)
 		}
 	}
 }
 
-func checkPatch(text string, targeted bool) error {
+func checkPatchText(text string, targeted bool) error {
 	docs := yaml.NewDecoder(bytes.NewReader([]byte(text)))
 	for n := 0; ; n++ {
 		var doc yaml.Node
@@ -146,19 +136,19 @@ func checkOperation(op *yaml.Node) error {
 	return nil
 }
 
-func (f *faults) labels(field string, pairs map[string]string) {
-	f.keys(field, pairs)
+func (r *Reader) checkLabels(field string, pairs map[string]string) {
+	r.checkKeys(field, pairs)
 	for _, k := range slices.Sorted(maps.Keys(pairs)) {
 		if why := content.IsLabelValue(pairs[k]); len(why) > 0 {
-			f.add(field+"["+k+"]", "%q is no value of a label: %s", pairs[k], plainly(why))
+			r.Problem(field+"["+k+"]", "%q is no value of a label: %s", pairs[k], plainly(why))
 		}
 	}
 }
 
-func (f *faults) keys(field string, pairs map[string]string) {
+func (r *Reader) checkKeys(field string, pairs map[string]string) {
 	for _, k := range slices.Sorted(maps.Keys(pairs)) {
 		if why := content.IsLabelKey(strings.ToLower(k)); len(why) > 0 {
-			f.add(field+"["+k+"]", "is no key of a label or annotation: %s", plainly(why))
+			r.Problem(field+"["+k+"]", "is no key of a label or annotation: %s", plainly(why))
 		}
 	}
 }
