@@ -19,7 +19,7 @@ func TestMain(m *testing.M) {
 		os.Exit(code)
 	}
 	if slices.Contains(names, filepath.Base(os.Args[0])) {
-		os.Exit(compose.Main(os.Args, "v0-test"))
+		os.Exit(runProgram(os.Args, "v0-test"))
 	}
 	kubetest.Main(m)
 }

@@ -1,10 +1,10 @@
 // Package compose answers: which implementations, put together how?
 //
-// In: the program's arguments, streams and environment; or, from tests, the options of a controller.
-// Out: an exit code; between the two, a running controller, an answered command, or one of the hidden helper processes.
+// In: the options of a controller, or which cluster or repository a command is about.
+// Out: a running controller, what a command reads from, or one of the hidden helper processes.
 // Promise: everything that it starts it also ends.
 // Not here: any rule of what happens to an object (reconcile and decide), the process around a controller (controller/manager), what people
-// see (cli, web).
+// see (cli, web), the program that joins commands and implementations (cmd/truce).
 package compose
 
 import (

@@ -15,13 +15,13 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/webhook"
 )
 
-// RunController implements cli.Services.
-func (b backend) RunController(ctx context.Context, o manager.Options) error {
+// RunController runs a controller until ctx ends.
+func (b Backend) RunController(ctx context.Context, o manager.Options) error {
 	to, err := receiver(o.EventsAddress)
 	if err != nil {
 		return err
 	}
-	p, err := assembleFor(o, b.version, supervision{metrics: metrics.NewMetrics(b.version), term: o.Election.Term()})
+	p, err := assembleFor(o, b.Version, supervision{metrics: metrics.NewMetrics(b.Version), term: o.Election.Term()})
 	if err != nil {
 		return err
 	}
@@ -32,10 +32,10 @@ func (b backend) RunController(ctx context.Context, o manager.Options) error {
 	return errors.Join(m.Run(ctx), m.Close())
 }
 
-// NewManager implements up.Builder.
-func (b backend) NewManager(o manager.Options, clones string, by controller.Observer) (*manager.Manager, error) {
+// NewManager returns a controller that keeps its clones in a directory of its own. The caller closes it.
+func (b Backend) NewManager(o manager.Options, clones string, by controller.Observer) (*manager.Manager, error) {
 	o.Sources = local.AnyServer
-	p, err := assemble(o.Target, b.version, cloning{clones, o.Sources}, supervision{metrics: metrics.NewMetrics(b.version)})
+	p, err := assemble(o.Target, b.Version, cloning{clones, o.Sources}, supervision{metrics: metrics.NewMetrics(b.Version)})
 	if err != nil {
 		return nil, err
 	}

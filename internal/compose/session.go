@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/lint"
 	"github.com/truce-gitops/truce/internal/lint/discover"
@@ -16,23 +15,23 @@ import (
 	"github.com/truce-gitops/truce/internal/view"
 )
 
-// backend implements what cli's commands need.
-type backend struct{ version string }
+// Backend is what the commands need: clusters, repositories and controllers.
+type Backend struct{ Version string }
 
-// Discover implements cli.Repositories.
-func (backend) Discover(ctx context.Context, q discover.Request, use func(discover.Discovery) error) error {
+// Discover finds the apps of a repository, renders them, and has them used, while their files can be read.
+func (Backend) Discover(ctx context.Context, q discover.Request, use func(discover.Discovery) error) error {
 	return lint.Discover(ctx, q, use)
 }
 
-// Connect implements cli.Clusters.
-func (b backend) Connect(_ context.Context, t cluster.Target) (*cli.Cluster, error) {
+// Connect opens a cluster for commands about apps. The caller closes it.
+func (b Backend) Connect(_ context.Context, t cluster.Target) (*view.Cluster, error) {
 	s := &session{}
 	var err error
-	if s.parts, err = s.assemble(t, b.version); err != nil {
+	if s.parts, err = s.assemble(t, b.Version); err != nil {
 		return nil, err
 	}
 	from := view.Sources{Git: s.parts.git, Packs: s.parts.packs, Fetcher: s.parts.fetcher(), Servers: s.parts, Work: s.parts.work, Renderer: s.parts.rendered, Engine: s.parts.engine, Others: remotes{s.parts, s.parts.engine, local.AnyServer}}
-	return cli.ClusterOf(view.New(s.parts.cluster, from, s)), nil
+	return view.New(s.parts.cluster, from, s), nil
 }
 
 // forgetClones is how long commands keep a clone that none has used again.

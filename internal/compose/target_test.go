@@ -30,7 +30,7 @@ func TestARequestTimeoutEndsARequestToAServerThatHangs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-done }))
 	defer server.Close()
 	defer close(done)
-	c, err := backend{"v0"}.Connect(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), Timeout: 200 * time.Millisecond})
+	c, err := Backend{"v0"}.Connect(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), Timeout: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func TestWhoIsImpersonatedIsTold(t *testing.T) {
 		http.Error(w, "no", http.StatusForbidden)
 	}))
 	defer server.Close()
-	c, err := backend{"v0"}.Connect(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), As: "jane", AsUID: "7", AsGroups: []string{"shop", "ops"}})
+	c, err := Backend{"v0"}.Connect(t.Context(), cluster.Target{Kubeconfig: kubeconfig(t, server.URL), As: "jane", AsUID: "7", AsGroups: []string{"shop", "ops"}})
 	if err != nil {
 		t.Fatal(err)
 	}
