@@ -94,7 +94,7 @@ func TestThePageOfAPodIsReachedThroughTheAPIServer(t *testing.T) {
 	name := runsOn(t, k, ns, kubelet.URL)
 
 	published := func(at string) instance.Instance {
-		return instance.New(connection, object.Object{"data": map[string]any{"pod": at}})
+		return instance.FromConfigMap(connection, object.Object{"data": map[string]any{"pod": at}})
 	}
 	_, port, err := net.SplitHostPort(at)
 	if err != nil {

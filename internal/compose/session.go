@@ -31,7 +31,7 @@ func (b Backend) Connect(_ context.Context, t cluster.Target) (*view.Cluster, er
 		return nil, err
 	}
 	from := view.Sources{Git: s.parts.git, Packs: s.parts.packs, Fetcher: s.parts.fetcher(), Servers: s.parts, Work: s.parts.work, Renderer: s.parts.rendered, Engine: s.parts.engine, Others: remotes{s.parts, s.parts.engine, local.AnyServer}}
-	return view.New(s.parts.cluster, from, s), nil
+	return view.NewCluster(s.parts.cluster, from, s), nil
 }
 
 // forgetClones is how long commands keep a clone that none has used again.

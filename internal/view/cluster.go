@@ -68,8 +68,8 @@ type ServerPolicy interface {
 	SetServers(egress.Policy)
 }
 
-// New returns a Cluster, whose Close closes closer.
-func New(c *cluster.Client, s Sources, closer io.Closer) *Cluster {
+// NewCluster returns a Cluster, whose Close closes closer.
+func NewCluster(c *cluster.Client, s Sources, closer io.Closer) *Cluster {
 	out := &Cluster{cluster: c, git: s.Git, packs: s.Packs, fetcher: s.Fetcher, servers: s.Servers, work: s.Work, rendered: s.Renderer, engine: s.Engine, clusters: s.Others, refused: &refusals{}, closer: closer}
 	out.fetchFrom(upstream.Hosts{})
 	return out

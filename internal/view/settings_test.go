@@ -18,7 +18,7 @@ func TestFlagsThatWereWrittenDownAreTakenAndSaid(t *testing.T) {
 		"data":     map[string]any{"claims": "off", "mode": "", "multi-tenant": "", "claims.yaml": "claims: [{id: broken"},
 	}
 	p := controllerSettings{catalogue: claim.Builtin()}
-	p.take(instance.New(nil, o))
+	p.take(instance.FromConfigMap(nil, o))
 	if diff := cmp.Diff(app.Policy{Claims: app.ClaimsOff}, p.policy); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -33,7 +33,7 @@ func TestFlagsThatWereWrittenDownAreTakenAndSaid(t *testing.T) {
 func TestTheRulesForTenantsAreTakenAndSaid(t *testing.T) {
 	home := map[string]any{"namespace": "truce-system", "name": instance.ConfigMap}
 	p := controllerSettings{catalogue: claim.Builtin()}
-	p.take(instance.New(nil, object.Object{"metadata": home, "data": map[string]any{"multi-tenant": "true", "no-cross-namespace-refs": "true"}}))
+	p.take(instance.FromConfigMap(nil, object.Object{"metadata": home, "data": map[string]any{"multi-tenant": "true", "no-cross-namespace-refs": "true"}}))
 	a := app.App{Key: app.Key{Kind: "Kustomization", Namespace: "a", Name: "x"}, Source: app.SourceKey{Kind: "GitRepository", Namespace: "b", Name: "r"}}
 	if err := refusal(p.tenancy.Bind(a)); err == nil || !strings.Contains(err.Error(), "cross-namespace references have been blocked") {
 		t.Errorf("refused by %v", err)
@@ -42,7 +42,7 @@ func TestTheRulesForTenantsAreTakenAndSaid(t *testing.T) {
 		t.Errorf("notes: %q", p.notes)
 	}
 	older := controllerSettings{catalogue: claim.Builtin()}
-	older.take(instance.New(nil, object.Object{"metadata": home, "data": map[string]any{"mode": ""}}))
+	older.take(instance.FromConfigMap(nil, object.Object{"metadata": home, "data": map[string]any{"mode": ""}}))
 	if err := refusal(older.tenancy.Bind(a)); err != nil || len(older.notes) != 1 || !strings.Contains(older.notes[0], "does not say what the controller refuses tenants") {
 		t.Errorf("of a controller that publishes no rules: %v, notes: %q", err, older.notes)
 	}

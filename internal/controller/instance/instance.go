@@ -28,8 +28,8 @@ type Instance struct {
 	configMap object.Object
 }
 
-// New returns the instance that has written a ConfigMap.
-func New(c *cluster.Client, configMap object.Object) Instance { return Instance{c, configMap} }
+// FromConfigMap returns the instance that has written a ConfigMap.
+func FromConfigMap(c *cluster.Client, configMap object.Object) Instance { return Instance{c, configMap} }
 
 // deployed is the namespace that deploy/ installs truce in.
 const deployed = "truce-system"
@@ -44,7 +44,7 @@ func ListInstances(ctx context.Context, c *cluster.Client, namespace string) ([]
 	var out []Instance
 	if err == nil {
 		for _, u := range list.Items {
-			out = append(out, New(c, u.Object))
+			out = append(out, FromConfigMap(c, u.Object))
 		}
 		return out, nil
 	}
@@ -54,7 +54,7 @@ func ListInstances(ctx context.Context, c *cluster.Client, namespace string) ([]
 		u, err := ConfigMaps(c, ns).Get(ctx, ConfigMap, metav1.GetOptions{})
 		switch {
 		case err == nil:
-			out = append(out, New(c, u.Object))
+			out = append(out, FromConfigMap(c, u.Object))
 		case !apierrors.IsForbidden(err) && !apierrors.IsNotFound(err):
 			return nil, fmt.Errorf("read ConfigMap %s/%s: %w", ns, ConfigMap, err)
 		}

@@ -61,7 +61,7 @@ func TestTheClaimsOfAControllerAreReadAgainAsTheyWere(t *testing.T) {
 
 func TestAControllerSaysForWhichNamespacesItWorks(t *testing.T) {
 	saying := func(namespaces string) Instance {
-		return New(nil, object.Object{"data": map[string]any{keyNamespaces: namespaces}})
+		return FromConfigMap(nil, object.Object{"data": map[string]any{keyNamespaces: namespaces}})
 	}
 	for text, want := range map[string]bool{"": true, "team-a": true, "team-b,team-a": true, "team-b": false, "team": false} {
 		if got := saying(text).Namespaces().Cover("team-a"); got != want {

@@ -19,12 +19,12 @@ func TestTheRulesForTenantsAreReadAgainAsTheyWere(t *testing.T) {
 		"all":           {References: tenancy.SameNamespace, Account: "default", TokenAccount: "default", Sharing: tenancy.Shared, Admins: []string{"flux-system", "argocd"}},
 	} {
 		published := object.Object{"metadata": map[string]any{"namespace": "truce-system"}, "data": tenancyData(rules)}
-		got, known := New(nil, published).Tenancy()
+		got, known := FromConfigMap(nil, published).Tenancy()
 		if diff := cmp.Diff(CompleteRules(rules, "truce-system"), got); diff != "" || !known {
 			t.Errorf("%s: known: %v (-want +got):\n%s", name, known, diff)
 		}
 	}
-	if _, known := New(nil, object.Object{"data": map[string]any{keyMode: ""}}).Tenancy(); known {
+	if _, known := FromConfigMap(nil, object.Object{"data": map[string]any{keyMode: ""}}).Tenancy(); known {
 		t.Error("a controller that publishes no rules has some")
 	}
 }
@@ -35,12 +35,12 @@ func TestTheServersOfSourcesAreReadAgainAsTheyWere(t *testing.T) {
 		"no private sources":   {Reach: egress.ReachPublic, Allowed: []string{"git.example:8443", "10.1.0.0/16"}},
 		"what truce up allows": {Reach: egress.ReachAny},
 	} {
-		got, known := New(nil, object.Object{"data": sourcesData(want)}).Sources()
+		got, known := FromConfigMap(nil, object.Object{"data": sourcesData(want)}).Sources()
 		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" || !known {
 			t.Errorf("%s: known: %v (-want +got):\n%s", name, known, diff)
 		}
 	}
-	if _, known := New(nil, object.Object{"data": map[string]any{keyMode: ""}}).Sources(); known {
+	if _, known := FromConfigMap(nil, object.Object{"data": map[string]any{keyMode: ""}}).Sources(); known {
 		t.Error("a controller that publishes no servers has some")
 	}
 }

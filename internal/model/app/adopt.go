@@ -67,11 +67,11 @@ func (a Adoption) OwnerOf(live object.Object) (mine bool, another string) {
 		}
 		return false, a.Annotation + ": " + text
 	}
-	labelled, other := marks(a.Labels, live.Label)
+	labelled, other := hasAllMarks(a.Labels, live.Label)
 	if other != "" {
 		return false, other
 	}
-	released, other := marks(a.Release, live.Annotation)
+	released, other := hasAllMarks(a.Release, live.Annotation)
 	if other != "" {
 		return false, other
 	}
@@ -83,8 +83,8 @@ func (a Adoption) OwnerOf(live object.Object) (mine bool, another string) {
 	return labelled || released, ""
 }
 
-// marks reports whether an object has all of some marks, and which one it has in another form.
-func marks(all map[string]string, of func(string) (string, bool)) (has bool, other string) {
+// hasAllMarks reports whether an object has all of some marks, and which one it has in another form.
+func hasAllMarks(all map[string]string, of func(string) (string, bool)) (has bool, other string) {
 	matched := 0
 	for key, want := range all {
 		switch have, there := of(key); {

@@ -155,7 +155,7 @@ func (c *copying) artifact(o recipe.Output) (source.Artifact, error) {
 			return source.Artifact{}, fmt.Errorf("copy @%s/%s to @artifact/%s: %w", op.Alias, op.From, op.To, err)
 		}
 	}
-	files, err := tree.New(c.texts, slices.SortedFunc(maps.Values(c.files), byDirectory), tree.Rules{All: true, Limits: c.limits}, nil)
+	files, err := tree.NewTree(c.texts, slices.SortedFunc(maps.Values(c.files), byDirectory), tree.Rules{All: true, Limits: c.limits}, nil)
 	if err != nil {
 		return source.Artifact{}, err
 	}
@@ -170,7 +170,7 @@ func (c *copying) artifact(o recipe.Output) (source.Artifact, error) {
 	return out, nil
 }
 
-// byDirectory keeps the entries of a directory beside each other, as tree.New wants them.
+// byDirectory keeps the entries of a directory beside each other, as tree.NewTree wants them.
 func byDirectory(a, b tree.Entry) int {
 	return cmp.Compare(strings.ReplaceAll(a.Path, "/", "\x00"), strings.ReplaceAll(b.Path, "/", "\x00"))
 }

@@ -60,7 +60,7 @@ func FuzzList(f *testing.F) {
 		if err != nil {
 			return
 		}
-		made, err := tree.New(&repository{}, withoutIgnoreFiles(list), tree.Rules{}, nil)
+		made, err := tree.NewTree(&repository{}, withoutIgnoreFiles(list), tree.Rules{}, nil)
 		if err != nil {
 			return
 		}

@@ -90,7 +90,7 @@ func (c check) tag(at revision, want ref) (string, error) {
 	if led, err := c.repo.read(stored.hash + "^{commit}"); err != nil || led.hash != at.commit {
 		return "", cmp.Or(err, sourceError(source.VerificationFailed, "%s has moved to another commit meanwhile", object))
 	}
-	signed, err := signature.OfTag(stored.data)
+	signed, err := signature.SplitTag(stored.data)
 	return c.signed(object, signed, err)
 }
 

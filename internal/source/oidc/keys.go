@@ -71,7 +71,7 @@ func (i *issuer) key(ctx context.Context, id, algorithm string) (crypto.PublicKe
 	case there:
 		return found, nil
 	case i.failure != nil:
-		return nil, fmt.Errorf("read the keys of the issuer %s: %w", hostOf(i.url), i.failure)
+		return nil, fmt.Errorf("read the keys of the issuer %s: %w", shownHost(i.url), i.failure)
 	}
 	return nil, unknownKeyError("the issuer has no key by which it may be signed")
 }
@@ -86,7 +86,7 @@ func (i *issuer) pause() time.Duration {
 func (i *issuer) chosen(id, algorithm string) (crypto.PublicKey, bool) {
 	var fit []crypto.PublicKey
 	for _, k := range i.keys {
-		if fits(k, algorithm) && (id == "" || k.id == id) {
+		if maySign(k, algorithm) && (id == "" || k.id == id) {
 			fit = append(fit, k.key)
 		}
 	}
@@ -96,8 +96,8 @@ func (i *issuer) chosen(id, algorithm string) (crypto.PublicKey, bool) {
 	return fit[0], true
 }
 
-// fits reports whether a key may sign by an algorithm.
-func fits(k publicKey, algorithm string) bool {
+// maySign reports whether a key may sign by an algorithm.
+func maySign(k publicKey, algorithm string) bool {
 	if k.algorithm != "" && k.algorithm != algorithm {
 		return false
 	}
@@ -156,8 +156,8 @@ var errRedirect = errors.New("it answers with a redirect, which is not followed"
 
 func refuseRedirect(*http.Request, []*http.Request) error { return errRedirect }
 
-// hostOf is what messages have of an address.
-func hostOf(address string) string {
+// shownHost is what messages have of an address.
+func shownHost(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return "of a malformed URL"

@@ -143,27 +143,27 @@ func checkClaims(claims map[string]any, issuer, audience string, now time.Time) 
 	switch {
 	case claims["iss"] != issuer:
 		return refused("its issuer is another one")
-	case !isFor(claims["aud"], audience):
+	case !hasAudience(claims["aud"], audience):
 		return refused("its audience is not %q", audience)
 	case !ends:
 		return refused("it has no end (exp)")
-	case now.Add(-leeway).After(timeOf(end)):
+	case now.Add(-leeway).After(numericDate(end)):
 		return refused("it has expired")
 	}
 	for _, name := range []string{"nbf", "iat"} {
 		at, is := claims[name].(float64)
-		if claims[name] != nil && (!is || timeOf(at).After(now.Add(leeway))) {
+		if claims[name] != nil && (!is || numericDate(at).After(now.Add(leeway))) {
 			return refused("it is not valid yet (%s)", name)
 		}
 	}
 	return nil
 }
 
-// timeOf returns the time of a number of seconds.
-func timeOf(seconds float64) time.Time { return time.Unix(int64(min(max(seconds, 0), 1e12)), 0) }
+// numericDate returns the time of a number of seconds.
+func numericDate(seconds float64) time.Time { return time.Unix(int64(min(max(seconds, 0), 1e12)), 0) }
 
-// isFor reports whether a claim of an audience, a text or a list of them, has the one that is wanted.
-func isFor(claim any, audience string) bool {
+// hasAudience reports whether a claim of an audience, a text or a list of them, has the one that is wanted.
+func hasAudience(claim any, audience string) bool {
 	list, _ := claim.([]any)
 	return audience != "" && (claim == any(audience) || slices.Contains(list, any(audience)))
 }

@@ -147,7 +147,7 @@ func (p *Pack) read() error {
 	for _, e := range stored.Entries {
 		p.entries = append(p.entries, tree.Entry{Path: string(e.Path), Mode: e.Mode, Hash: e.Hash, Size: e.Size})
 	}
-	all, err := tree.New(p, p.entries, tree.Rules{All: true, Limits: unlimited}, nil)
+	all, err := tree.NewTree(p, p.entries, tree.Rules{All: true, Limits: unlimited}, nil)
 	if err != nil {
 		return err
 	}
@@ -216,7 +216,7 @@ func (c *content) Close() error { return c.file.Close() }
 
 // Tree returns the files without what the rules exclude. The error is a *tree.Error, or of reading.
 func (p *Pack) Tree(rules tree.Rules) (*tree.Tree, error) {
-	return tree.New(p, p.entries, rules, nil)
+	return tree.NewTree(p, p.entries, rules, nil)
 }
 
 // Blob implements tree.Blobs.

@@ -207,7 +207,7 @@ func (w *Writer) complete() (string, error) {
 		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b tree.Entry) int { return comparePaths(a.Path, b.Path) })
-	all, err := tree.New(nil, list, tree.Rules{All: true, Limits: unlimited}, nil)
+	all, err := tree.NewTree(nil, list, tree.Rules{All: true, Limits: unlimited}, nil)
 	if err != nil {
 		return "", err
 	}

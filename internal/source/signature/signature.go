@@ -121,8 +121,8 @@ func OfCommit(data []byte, header Header) (Signed, error) {
 	return Signed{}, fmt.Errorf("it has %d headers %s", count, header)
 }
 
-// OfTag parts a tag object, as git reads it: the signature is the end of its text.
-func OfTag(data []byte) (Signed, error) {
+// SplitTag parts a tag object, as git reads it: the signature is the end of its text.
+func SplitTag(data []byte) (Signed, error) {
 	at, match := 0, -1
 	for line := range bytes.Lines(data) {
 		if isBegin(line) {

@@ -36,7 +36,7 @@ func TestWhatIsSignedIsTheCommitWithoutItsSignatures(t *testing.T) {
 
 func TestTheLastSignatureOfATagCounts(t *testing.T) {
 	const begin = "-----BEGIN SSH SIGNATURE-----\n"
-	got, err := signature.OfTag([]byte("tag v1\n\n" + begin + "quoted\n" + begin + "real\n"))
+	got, err := signature.SplitTag([]byte("tag v1\n\n" + begin + "quoted\n" + begin + "real\n"))
 	if err != nil || string(got.Payload) != "tag v1\n\n"+begin+"quoted\n" || string(got.Signature) != begin+"real\n" {
 		t.Errorf("%q, %q, %v", got.Payload, got.Signature, err)
 	}
@@ -55,7 +55,7 @@ func FuzzVerify(f *testing.F) {
 	}
 	f.Add([]byte("gpgsig\n \n\n"), false)
 	f.Fuzz(func(t *testing.T, data []byte, tag bool) {
-		signed, err := signature.OfTag(data)
+		signed, err := signature.SplitTag(data)
 		if !tag {
 			signed, err = signature.OfCommit(data, signature.HeaderSHA1)
 		}

@@ -43,7 +43,7 @@ func Combine(own source.Artifact, parts []Part, rules Rules) (source.Artifact, e
 		}
 		entries[i] = e.Entry
 	}
-	files, err := New(own.Files.(*Tree).blobs, entries, rules, nil)
+	files, err := NewTree(own.Files.(*Tree).blobs, entries, rules, nil)
 	if err != nil {
 		return source.Artifact{}, combineError("put the included files together: %w", err)
 	}

@@ -90,10 +90,10 @@ type node struct {
 	children []*node // sorted by name
 }
 
-// New leaves out what the ignore rules exclude and checks the rest against the limits. Entries of a directory must follow each other. before,
+// NewTree leaves out what the ignore rules exclude and checks the rest against the limits. Entries of a directory must follow each other. before,
 // if any, is a tree of another revision, whose judgements hold again where the rules are the same. An *Error says what is wrong with the list; any
 // other error is of the store.
-func New(blobs Blobs, list []Entry, given Rules, before *Tree) (*Tree, error) {
+func NewTree(blobs Blobs, list []Entry, given Rules, before *Tree) (*Tree, error) {
 	rules, err := readRules(blobs, list, given)
 	if err != nil {
 		return nil, err
