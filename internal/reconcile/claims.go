@@ -75,12 +75,6 @@ func (e *Engine) UseClaims(next *Claims) {
 // Catalogue returns what the engine recognises claimants by.
 func (e *Engine) Catalogue() *claim.Catalogue { return e.currentClaims().catalogue }
 
-// OnClaimant takes note of an object that may claim something, as the cluster has it.
-func (e *Engine) OnClaimant(o object.Object) { e.currentClaims().OnEvent(o) }
-
-// OnClaimantGone takes note that an object is gone from the cluster.
-func (e *Engine) OnClaimantGone(id object.ID) { e.currentClaims().OnDelete(id) }
-
 func (e *Engine) currentClaims() *Claims {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -111,7 +111,7 @@ func TestAWorkloadIsTrustedWhateverItsStatus(t *testing.T) {
 		if got := r.matchesTrusted(newPendingEvent(ev), e); got != c.want {
 			t.Errorf("%s: trusted %t, want %t", name, got, c.want)
 		}
-		e.OnClaimant(autoscalerOf("web"))
+		e.currentClaims().OnEvent(autoscalerOf("web"))
 		if r.matchesTrusted(newPendingEvent(ev), e) {
 			t.Errorf("%s: trusted, though an autoscaler has come", name)
 		}

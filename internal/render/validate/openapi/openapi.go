@@ -135,15 +135,6 @@ func (d *document) component(name string) (*spec.Schema, error) {
 	return s, nil
 }
 
-// ParseSchema reads the schema of one kind from the text of an OpenAPI v3 document.
-func ParseSchema(text []byte, gvk object.GVK) (validate.Schema, error) {
-	d, err := newDocument(text)
-	if err != nil {
-		return nil, err
-	}
-	return d.schema(gvk)
-}
-
 func (d *document) schema(gvk object.GVK) (validate.Schema, error) {
 	name, ok := d.kinds[gvk]
 	if !ok {

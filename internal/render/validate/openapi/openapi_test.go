@@ -1,7 +1,6 @@
 package openapi_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -210,21 +209,4 @@ func TestAKindWithoutASchemaPasses(t *testing.T) {
 	if err == nil || err.Error() != "dat: is no field of this kind" {
 		t.Errorf("got %v", err)
 	}
-}
-
-func FuzzProblems(f *testing.F) {
-	f.Add(`{"spec":{"a":[1,{"b":null}],"c":"x"}}`)
-	const doc = `{"components":{"schemas":{"W":{"type":"object","x-kubernetes-group-version-kind":[{"group":"","version":"v1","kind":"W"}],
-		"properties":{"spec":{"allOf":[{"$ref":"#/components/schemas/S"}],"default":{}}}},
-		"S":{"type":"object","required":["q"],"properties":{"a":{"type":"array","items":{"$ref":"#/components/schemas/S"}},"c":{"type":"string","enum":["x"]},"q":{"type":"integer"}}}}}}`
-	schema, err := openapi.ParseSchema([]byte(doc), object.GVK{Version: "v1", Kind: "W"})
-	if err != nil {
-		f.Fatal(err)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		var o map[string]any
-		if json.Unmarshal([]byte(text), &o) == nil {
-			schema.Problems(o)
-		}
-	})
 }
