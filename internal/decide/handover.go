@@ -86,7 +86,8 @@ func handoverBody(in Input, paths []field.Path) object.Object {
 
 // inLiveOrder compares two paths, list items by where they stand in live: an apply puts a list into the order in which it
 // names the items, and another order of containers is another pod template.
-func inLiveOrder(live any, a, b field.Path) int {
+func inLiveOrder(o object.Object, a, b field.Path) int {
+	var live any = map[string]any(o)
 	for i := range min(len(a), len(b)) {
 		if a[i].Equals(b[i]) {
 			live, _ = field.ChildValue(live, a[i])

@@ -189,7 +189,7 @@ func (l *life) commit(g gitState) {
 		spec["replicas"] = g.replicas
 	}
 	l.decide.Desired = object.Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": meta, "spec": spec}
-	if field.EqualValues(before, l.decide.Desired) {
+	if field.EqualValues(map[string]any(before), map[string]any(l.decide.Desired)) {
 		return
 	}
 	if l.decide.Previous == nil && !l.decide.Changed && l.compare.Baseline.Known() {

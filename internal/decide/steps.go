@@ -2,6 +2,7 @@ package decide
 
 import (
 	"fmt"
+	"maps"
 
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -70,7 +71,7 @@ func onlyWithheldChanged(in Input, p Plan) bool {
 	p.Withheld = unionPaths(append([]field.Path(nil), p.Withheld...), in.CededPaths()) // also those that one of the two does not name
 	before := in
 	before.Desired = in.Previous
-	return field.EqualValues(applyBody(before, p), applyBody(in, p))
+	return maps.EqualFunc(applyBody(before, p), applyBody(in, p), field.EqualValues)
 }
 
 // unionPaths adds what is not yet in the list.

@@ -211,7 +211,7 @@ func valueSteps(key string) []string {
 func stepsTo(v any, p field.Path) ([]string, bool) {
 	var out []string
 	for _, e := range p {
-		next, there := field.ValueAt(v, field.Path{e})
+		next, there := field.ChildValue(v, e)
 		if !there {
 			return nil, false
 		}

@@ -29,7 +29,9 @@ type Instance struct {
 }
 
 // FromConfigMap returns the instance that has written a ConfigMap.
-func FromConfigMap(c *cluster.Client, configMap object.Object) Instance { return Instance{c, configMap} }
+func FromConfigMap(c *cluster.Client, configMap object.Object) Instance {
+	return Instance{c, configMap}
+}
 
 // deployed is the namespace that deploy/ installs truce in.
 const deployed = "truce-system"

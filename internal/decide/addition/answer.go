@@ -22,7 +22,8 @@ func Pointers(live object.Object, all []compare.Addition) []field.Pointer {
 	return out
 }
 
-func pointer(v any, p field.Path) (field.Pointer, bool) {
+func pointer(live object.Object, p field.Path) (field.Pointer, bool) {
+	var v any = map[string]any(live)
 	var out field.Pointer
 	for _, e := range p {
 		if e.FieldName != nil {
@@ -44,7 +45,8 @@ func pointer(v any, p field.Path) (field.Pointer, bool) {
 }
 
 // lastFirst compares two pointers so that of a list's items the last one goes first, and the positions of the others hold.
-func lastFirst(live any, a, b field.Pointer) int {
+func lastFirst(o object.Object, a, b field.Pointer) int {
+	var live any = map[string]any(o)
 	for i := range min(len(a), len(b)) {
 		items, isList := live.([]any)
 		if a[i] == b[i] {
@@ -61,8 +63,6 @@ func lastFirst(live any, a, b field.Pointer) int {
 
 func childAt(v any, token string) any {
 	switch v := v.(type) {
-	case object.Object:
-		return v[token]
 	case map[string]any:
 		return v[token]
 	case []any:

@@ -3,6 +3,7 @@ package fix
 import (
 	"context"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -129,7 +130,7 @@ func (m *planner) compared(ctx context.Context, at int, p proof) ([]render.Objec
 		if was.Data.ID() != is.Data.ID() {
 			return nil, nil, fmt.Errorf("%s would have other objects, or in another order", p.unit.Name())
 		}
-		if field.EqualValues(was.Data, is.Data) || m.isResource(p.want.resource, was) && sameBut(was.Data, is.Data, field.NewPath("spec")) {
+		if equalObjects(was.Data, is.Data) || m.isResource(p.want.resource, was) && sameBut(was.Data, is.Data, field.NewPath("spec")) {
 			continue
 		}
 		if !p.want.goes(was.Data, is.Data) {
@@ -147,7 +148,7 @@ func (m *planner) compared(ctx context.Context, at int, p proof) ([]render.Objec
 func (m *planner) changed(at int, after []render.Object) []object.ID {
 	var out []object.ID
 	for i, was := range m.known[at] {
-		if !field.EqualValues(was.Data, after[i].Data) {
+		if !equalObjects(was.Data, after[i].Data) {
 			out = append(out, m.namespaced(at, was))
 		}
 	}
@@ -164,18 +165,20 @@ func (m *planner) isResource(unit int, o render.Object) bool {
 	return u.Dialect != discover.Bare && id.Kind == own.Kind && id.Group == own.Group && id.Name == own.Name && o.File == u.File
 }
 
+func equalObjects(a, b object.Object) bool { return maps.EqualFunc(a, b, field.EqualValues) }
+
 func sameBut(a, b object.Object, p field.Path) bool {
 	a, b = a.Clone(), b.Clone()
 	dropLeaf(a, p)
 	dropLeaf(b, p)
-	return field.EqualValues(a, b)
+	return equalObjects(a, b)
 }
 
 // goes reports whether the field goes from an object, or becomes what it should, and nothing but it.
 func (w intent) goes(was, is object.Object) bool {
 	if w.becomes != nil {
 		other := was.Clone()
-		return field.SetValue(other, w.path, w.becomes) && field.EqualValues(other, is)
+		return field.SetValue(other, w.path, w.becomes) && equalObjects(other, is)
 	}
 	if _, there := field.ValueAt(is, w.path); there || len(w.path) == 0 {
 		return false
@@ -183,7 +186,7 @@ func (w intent) goes(was, is object.Object) bool {
 	leaf, pruned := was.Clone(), was.Clone()
 	dropLeaf(leaf, w.path)
 	field.RemoveValue(pruned, w.path)
-	return field.EqualValues(leaf, is) || field.EqualValues(pruned, is)
+	return equalObjects(leaf, is) || equalObjects(pruned, is)
 }
 
 // dropLeaf takes a field out and leaves what is around it, also if that is empty then.

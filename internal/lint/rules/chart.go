@@ -37,13 +37,11 @@ func (f *files) origins(u discover.Unit, o desired.Object) func(field.Path) []de
 }
 
 // originSteps are the steps to a field as release.Origin has them; nil where it is not there.
-func originSteps(v any, p field.Path) []string {
-	if o, ok := v.(object.Object); ok {
-		v = map[string]any(o)
-	}
+func originSteps(o object.Object, p field.Path) []string {
+	var v any = map[string]any(o)
 	var out []string
 	for _, e := range p {
-		next, there := field.ValueAt(v, field.Path{e})
+		next, there := field.ChildValue(v, e)
 		if !there {
 			return nil
 		}

@@ -6,15 +6,14 @@ import (
 	"math"
 	"slices"
 	"strconv"
-
-	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// ValueAt returns the value at p and whether it is there. An empty path is the whole value.
+// ValueAt returns the value at p of an object and whether it is there. An empty path is the whole object.
 //
 // A list key that names a field which the item lacks matches too: the server's keys contain defaults
 // (protocol: TCP) that a manifest leaves out. An item with all keys is preferred.
-func ValueAt(v any, p Path) (any, bool) {
+func ValueAt(root map[string]any, p Path) (any, bool) {
+	var v any = root
 	for _, e := range p {
 		var ok bool
 		if v, ok = ChildValue(v, e); !ok {
@@ -27,8 +26,6 @@ func ValueAt(v any, p Path) (any, bool) {
 // ChildValue returns the value that one element names inside v, and whether it is there.
 func ChildValue(v any, e Element) (any, bool) {
 	switch v := v.(type) {
-	case object.Object:
-		return ChildValue(map[string]any(v), e)
 	case map[string]any:
 		if e.FieldName == nil {
 			return nil, false
@@ -100,13 +97,11 @@ func matchesKey(item any, e Element, how keyMatch) bool {
 	return found
 }
 
-// EqualValues compares decoded JSON values; whole floats equal integers, as in JSON.
+// EqualValues compares decoded JSON values; whole floats equal integers, as in JSON. Whole objects are compared by maps.EqualFunc with it.
 func EqualValues(a, b any) bool {
 	switch a := a.(type) {
-	case object.Object:
-		return EqualValues(map[string]any(a), b)
 	case map[string]any:
-		bm, ok := stringMapOf(b)
+		bm, ok := b.(map[string]any)
 		return ok && maps.EqualFunc(a, bm, EqualValues)
 	case []any:
 		bl, ok := b.([]any)
@@ -120,13 +115,13 @@ func EqualValues(a, b any) bool {
 	return a == b
 }
 
-// DuplicatesOf reports whether p is a list item that stands in v more than once, and returns all of them. The API server takes such
+// DuplicatesOf reports whether p is a list item that stands in an object more than once, and returns all of them. The API server takes such
 // lists in plain updates only.
-func DuplicatesOf(v any, p Path) ([]any, bool) {
+func DuplicatesOf(root map[string]any, p Path) ([]any, bool) {
 	if len(p) == 0 || p[len(p)-1].Key == nil {
 		return nil, false
 	}
-	list, _ := ValueAt(v, p[:len(p)-1])
+	list, _ := ValueAt(root, p[:len(p)-1])
 	items, _ := list.([]any)
 	var out []any
 	for _, item := range items {
@@ -139,8 +134,8 @@ func DuplicatesOf(v any, p Path) ([]any, bool) {
 
 // ContainsValues reports whether live has every value that want names. Maps of live may hold more: the API server's defaults.
 func ContainsValues(live, want any) bool {
-	if w, ok := stringMapOf(want); ok {
-		l, ok := stringMapOf(live)
+	if w, ok := want.(map[string]any); ok {
+		l, ok := live.(map[string]any)
 		for k, v := range w {
 			c, there := l[k]
 			if !there || !ContainsValues(c, v) {
@@ -154,16 +149,6 @@ func ContainsValues(live, want any) bool {
 		return ok && slices.EqualFunc(l, w, ContainsValues)
 	}
 	return EqualValues(live, want)
-}
-
-func stringMapOf(v any) (map[string]any, bool) {
-	switch v := v.(type) {
-	case map[string]any:
-		return v, true
-	case object.Object:
-		return v, true
-	}
-	return nil, false
 }
 
 // WholeNumber returns a number as an integer, where it is one: JSON does not distinguish 1 from 1.0.
@@ -198,7 +183,7 @@ func setValueIn(v any, p Path, value any) (any, bool) {
 }
 
 func putName(v any, p Path, value any) (any, bool) {
-	m, ok := stringMapOf(v)
+	m, ok := v.(map[string]any)
 	if v == nil {
 		m, ok = map[string]any{}, true
 	}
@@ -267,7 +252,7 @@ func removeFrom(v any, p Path) (any, bool) {
 		return v, false
 	}
 	gone := len(p) == 1 || isEmptyValue(rest)
-	if m, ok := stringMapOf(v); ok {
+	if m, ok := v.(map[string]any); ok {
 		if gone {
 			delete(m, *p[0].FieldName)
 		} else {

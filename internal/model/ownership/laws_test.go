@@ -63,7 +63,7 @@ func TestDropTakesTheFieldAndNoOther(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		g := genTree(t)
 		p := rapid.SampledFrom(g.paths).Draw(t, "path")
-		before := object.CloneValue(g.object)
+		before := object.Object(g.object).Clone()
 		if !field.RemoveValue(g.object, p) || field.RemoveValue(g.object, p) {
 			t.Fatalf("want %s to be dropped once", field.PathString(p))
 		}

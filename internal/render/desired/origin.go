@@ -206,7 +206,7 @@ func nodeAtPath(n *yaml.Node, p field.Path) *yaml.Node {
 	return render.FollowAlias(n)
 }
 
-// listItem returns the list item that e names, as field.ValueAt finds it.
+// listItem returns the list item that e names, as field.ChildValue finds it.
 func listItem(n *yaml.Node, e field.Element) *yaml.Node {
 	if n.Kind != yaml.SequenceNode {
 		return nil
@@ -219,7 +219,7 @@ func listItem(n *yaml.Node, e field.Element) *yaml.Node {
 		}
 		list[i] = v
 	}
-	want, ok := field.ValueAt(list, field.Path{e})
+	want, ok := field.ChildValue(list, e)
 	if !ok {
 		return nil
 	}

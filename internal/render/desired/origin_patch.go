@@ -97,7 +97,7 @@ func (t *trail) below(root any, pointer string) (field.Path, bool) {
 		if i >= len(t.path) {
 			return nil, false
 		}
-		next, ok := field.ValueAt(at, t.path[i:i+1])
+		next, ok := field.ChildValue(at, t.path[i])
 		if !ok || !sameChild(at, next, t.path[i], token) {
 			return nil, false
 		}
