@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
@@ -145,7 +145,7 @@ type Previewer interface {
 	// Preview runs all stages for one app without writing, as Inspect does, and for the members that the Preview asks for.
 	Preview(context.Context, app.Key, view.Preview) ([]view.Detail, error)
 	// Build returns the objects that the files describe through the app's spec, as a run would send them, with masked Secrets.
-	Build(context.Context, app.Key, view.Preview) ([]object.Object, error)
+	Build(context.Context, app.Key, view.Preview) ([]redact.Shown, error)
 }
 
 // Lineage says what belongs to what, and what happened to it.

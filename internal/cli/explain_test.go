@@ -60,12 +60,12 @@ func objectOf(t *testing.T, text string) object.Object {
 func explainedWeb(t *testing.T) explain.Subject {
 	t.Helper()
 	d, live := shopWeb(), objectOf(t, explainedLive)
-	owners, err := explain.FieldOwners(live)
+	owners, err := explain.FieldOwners(live.At("metadata", "managedFields"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := explain.Subject{
-		ID: live.ID(), Version: "v1", Live: explain.MaskObject(redact.Mask{}, live), Owners: owners, App: &d.App, Revision: d.Report.Revision, Git: objectOf(t, explainedGit),
+		ID: live.ID(), Version: "v1", Live: redact.Mask{}.ShowFields(live), Owners: owners, App: &d.App, Revision: d.Report.Revision, Git: redact.Mask{}.ShowFields(objectOf(t, explainedGit)),
 		Found: d.Report.Objects[0], Stage: report.Done, Since: 24 * time.Hour, Now: epoch,
 		Places: func(p field.Path) []desired.Place {
 			base := desired.Place{File: "apps/web/base/web.yaml", Line: 7, Means: desired.ByManifest}

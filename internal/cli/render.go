@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
 
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/decrypt"
@@ -83,12 +82,12 @@ func (p *program) noteEncrypted(r files.Rendered) {
 }
 
 // masked hides the values of Secrets, and says so.
-func (p *program) masked(objects []render.Object) ([]object.Object, error) {
+func (p *program) masked(objects []render.Object) ([]redact.Shown, error) {
 	mask, err := p.mask()
 	if err != nil {
 		return nil, err
 	}
-	out, n := make([]object.Object, 0, len(objects)), 0
+	out, n := make([]redact.Shown, 0, len(objects)), 0
 	for _, o := range objects {
 		data, secret := mask.Object(o.Data)
 		if secret {
@@ -103,13 +102,13 @@ func (p *program) masked(objects []render.Object) ([]object.Object, error) {
 }
 
 // unmasked leaves everything as it is, and says so.
-func (p *program) unmasked(objects []render.Object) []object.Object {
-	out, n := make([]object.Object, 0, len(objects)), 0
+func (p *program) unmasked(objects []render.Object) []redact.Shown {
+	out, n := make([]redact.Shown, 0, len(objects)), 0
 	for _, o := range objects {
-		if id := o.Data.ID(); id.Group == "" && id.Kind == "Secret" {
+		if redact.IsSecret(o.Data.ID()) {
 			n++
 		}
-		out = append(out, o.Data)
+		out = append(out, redact.ShowAll(o.Data))
 	}
 	if n > 0 {
 		fmt.Fprintf(p.env.Err, "the output has the values of %s\n", pluralize(n, "Secret", "Secrets"))
@@ -117,7 +116,7 @@ func (p *program) unmasked(objects []render.Object) []object.Object {
 	return out
 }
 
-func (f *appFlags) printManifests(objects []object.Object) error {
+func (f *appFlags) printManifests(objects []redact.Shown) error {
 	out := f.program.env.Out
 	switch f.output {
 	case "", "yaml":
@@ -134,7 +133,7 @@ func (f *appFlags) printManifests(objects []object.Object) error {
 		}
 		text, err := yaml.Marshal(o)
 		if err != nil {
-			return fmt.Errorf("print %s: %w", o.ID(), err)
+			return fmt.Errorf("print %s: %w", o.Object(), err)
 		}
 		if _, err := out.Write(text); err != nil {
 			return err
@@ -144,9 +143,9 @@ func (f *appFlags) printManifests(objects []object.Object) error {
 }
 
 // printNames prints kind.group/name, as kubectl -o name does and kubectl get takes it.
-func printNames(w io.Writer, objects []object.Object) error {
+func printNames(w io.Writer, objects []redact.Shown) error {
 	for _, o := range objects {
-		id := o.ShownID()
+		id := o.Object().ShownID()
 		kind := strings.ToLower(id.Kind)
 		if id.Group != "" {
 			kind += "." + id.Group

@@ -69,8 +69,8 @@ func (t *explanation) look(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.ID, err)
 	}
-	s.Live = explain.MaskObject(t.mask, o)
-	s.Owners, err = explain.FieldOwners(o)
+	s.Live = t.mask.ShowFields(o)
+	s.Owners, err = explain.FieldOwners(o.At("metadata", "managedFields"))
 	if err != nil {
 		return fmt.Errorf("read %s: %w", s.ID, err)
 	}
@@ -78,7 +78,7 @@ func (t *explanation) look(ctx context.Context) error {
 }
 
 func (t *explanation) gather(ctx context.Context) error {
-	k, err := t.keptBy(ctx, t.subject.ID, t.subject.Live)
+	k, err := t.keptBy(ctx, t.subject.ID, t.subject.Live.Object())
 	if err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (c *Cluster) named(ctx context.Context, gvk object.GVK, namespace string) (
 // unmanaged says who answers for an object that no app keeps.
 func (t *explanation) unmanaged(ctx context.Context) error {
 	s := &t.subject
-	makers, top, err := t.makers(ctx, s.Live)
+	makers, top, err := t.makers(ctx, s.Live.Object())
 	if err != nil {
 		t.unknown("Who made it is not known whole: " + redact.MaskText(err.Error()) + ".")
 	}

@@ -210,8 +210,8 @@ func (t *explanation) walk(ctx context.Context, cr object.Object) error {
 		return t.left(ctx)
 	}
 	t.mask = t.mask.With(want.Sensitive)
-	s.Live = explain.MaskObject(t.mask, s.Live)
-	s.Git, s.Places = explain.MaskObject(t.mask, want.Data), t.places(ctx, f.artifact, a)(want)
+	s.Live = t.mask.ShowFields(s.Live.Object())
+	s.Git, s.Places = t.mask.ShowFields(want.Data), t.places(ctx, f.artifact, a)(want)
 	s.Found.File, s.Found.Line = want.File, want.Line
 	if err := t.judged(ctx, f, how); err != nil {
 		return err

@@ -76,10 +76,10 @@ func (c *Cluster) Trace(ctx context.Context, q explain.Question) (resource.Trace
 	if t.subject.Live == nil {
 		return out, t.notFound(ctx)
 	}
-	owner, err := t.keptBy(ctx, out.ID, t.subject.Live)
+	owner, err := t.keptBy(ctx, out.ID, t.subject.Live.Object())
 	if err == nil && owner.cr == nil {
 		var top object.Object
-		if out.Makers, top, err = t.makers(ctx, t.subject.Live); err == nil && top != nil {
+		if out.Makers, top, err = t.makers(ctx, t.subject.Live.Object()); err == nil && top != nil {
 			owner, err = t.keptBy(ctx, out.Makers[len(out.Makers)-1], top)
 		}
 	}

@@ -68,8 +68,8 @@ func (c *Cluster) Preview(ctx context.Context, key app.Key, p Preview) ([]Detail
 
 // Build returns the objects that files describe through an app's spec, in the order in which they are applied, as a run would send them, and
 // those of its members where p asks for them. Values of Secrets, and those that come from one, are masked.
-func (c *Cluster) Build(ctx context.Context, key app.Key, p Preview) ([]object.Object, error) {
-	var out []object.Object
+func (c *Cluster) Build(ctx context.Context, key app.Key, p Preview) ([]redact.Shown, error) {
+	var out []redact.Shown
 	err := EachMember(Member{key, p}, func(m Member) ([]Member, error) {
 		a, objects, err := c.build(ctx, m.Key, m.Preview)
 		if err != nil {
@@ -134,7 +134,7 @@ func (c *Cluster) leftOut(ctx context.Context, a app.App, cr object.Object, p Pr
 }
 
 // maskedContent is what Git describes of an object, as a person may see it.
-func (c *Cluster) maskedContent(o desired.Object) object.Object {
+func (c *Cluster) maskedContent(o desired.Object) redact.Shown {
 	out, _ := c.engine.Mask.With(o.Sensitive).Object(o.Data)
 	return out
 }

@@ -8,6 +8,8 @@ package object
 
 import (
 	"cmp"
+	"fmt"
+	"io"
 	"strings"
 )
 
@@ -26,6 +28,10 @@ type GVK struct {
 
 // PartOf is the label of every managed object; its value names the app. It is for searching and proves nothing.
 const PartOf = "truce.dev/part-of"
+
+// Format implements fmt.Formatter: with every verb an object is its name, so that no error and no line of a log holds what is in it. What people may see of
+// its content is a redact.Shown.
+func (o Object) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, o.ShownID().String()) }
 
 // ID returns the object's name in the cluster. Missing parts are empty.
 func (o Object) ID() ID {

@@ -1,6 +1,9 @@
 package object
 
 import (
+	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,5 +42,16 @@ func TestReadingAnEmptyObjectFindsNothing(t *testing.T) {
 	}
 	if _, ok := o.Label("x"); ok {
 		t.Error("an empty object has a label")
+	}
+}
+
+func TestAnObjectIsPrintedAsItsName(t *testing.T) {
+	o := Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"namespace": "shop", "name": "db"}, "stringData": map[string]any{"password": "hunter2"}}
+	var log strings.Builder
+	slog.New(slog.NewTextHandler(&log, nil)).Info("read", "object", o)
+	for _, text := range []string{fmt.Sprint(o), fmt.Sprintf("%v %+v %#v %s %q %x", o, o, o, o, o, o), fmt.Sprintf("%+v", struct{ Live Object }{o}), fmt.Errorf("read %v", o).Error(), log.String()} {
+		if strings.Contains(text, "hunter2") || strings.Contains(text, fmt.Sprintf("%x", "hunter2")) || !strings.Contains(text, "Secret shop/db") {
+			t.Error(text)
+		}
 	}
 }

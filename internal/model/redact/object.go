@@ -9,7 +9,7 @@ import (
 // Object returns a Secret as a person may see it, and any other object itself, but for the fields that With names. All values stand in data, those of stringData
 // too, under their marks: no API server takes them for base64, so that what is masked cannot be applied by mistake. Equal
 // values have equal marks, in whichever of the two they stood. It reports whether the object is masked.
-func (m Mask) Object(o object.Object) (object.Object, bool) {
+func (m Mask) Object(o object.Object) (Shown, bool) {
 	if !IsSecret(o.ID()) {
 		return m.sensitiveObject(o)
 	}
@@ -23,7 +23,7 @@ func (m Mask) Object(o object.Object) (object.Object, bool) {
 	for k, v := range text {
 		data[k] = m.deep(v)
 	}
-	out := object.Object{}
+	out := Shown{}
 	for k, v := range o {
 		switch k {
 		case "data", "stringData":

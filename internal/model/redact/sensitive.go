@@ -161,9 +161,9 @@ func (k Known) isIn(text string) bool {
 }
 
 // sensitiveObject returns an object that is no Secret with its sensitive fields masked.
-func (m Mask) sensitiveObject(o object.Object) (object.Object, bool) {
+func (m Mask) sensitiveObject(o object.Object) (Shown, bool) {
 	if m.sensitive.IsZero() {
-		return o, false
+		return Shown(o), false
 	}
 	out, _ := m.cover(nil, map[string]any(o)).(map[string]any)
 	for _, key := range []string{"apiVersion", "kind"} {

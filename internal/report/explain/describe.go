@@ -282,7 +282,7 @@ func (s Subject) describeState() []string {
 		return []string{"It is not in the cluster."}
 	}
 	text := "It is there"
-	if t, err := time.Parse(time.RFC3339, fmt.Sprint(s.Live.At("metadata", "creationTimestamp"))); err == nil {
+	if t, err := time.Parse(time.RFC3339, fmt.Sprint(s.Live.Object().At("metadata", "creationTimestamp"))); err == nil {
 		text += " since " + s.when(t)
 	}
 	if h := s.Found.Health; h.Code != "" {

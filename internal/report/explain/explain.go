@@ -42,18 +42,18 @@ const (
 	ReachLines Reach = "lined"  // what Lines needs
 )
 
-// Subject is one object and all that is known of it. Values of Secrets are masked in all of it: see Masked.
+// Subject is one object and all that is known of it. Values of Secrets are masked in all of it.
 type Subject struct {
 	ID      object.ID
 	Version string            // of the API
-	Live    object.Object     // nil: not in the cluster
+	Live    redact.Shown      // nil: not in the cluster
 	Owners  []ownership.Entry // of Live, see Owners
 
 	App      *app.App      // that keeps it; nil for none
 	Revision string        // that the app reads now
 	Others   []app.Key     // that name it, too
 	Leaving  bool          // Git no longer describes what the app has made: a run would prune it
-	Git      object.Object // as the app wants it; nil if it does not, or if that is not known
+	Git      redact.Shown  // as the app wants it; nil if it does not, or if that is not known
 	Found    report.Object // what a run would find now
 	// Places returns where Git writes a field, as desired.FieldOrigins.
 	Places  func(field.Path) []desired.Place
@@ -86,9 +86,9 @@ type Commit struct {
 	Oldest                bool // history is known no further back
 }
 
-// FieldOwners reads who owns which fields of a live object. Unlike ownership.Entries it knows what is owned by writes to the status.
-func FieldOwners(o object.Object) ([]ownership.Entry, error) {
-	list, _ := o.At("metadata", "managedFields").([]any)
+// FieldOwners reads who owns which fields from metadata.managedFields of a live object. Unlike ownership.Entries it knows what is owned by writes to the status.
+func FieldOwners(managedFields any) ([]ownership.Entry, error) {
+	list, _ := managedFields.([]any)
 	plain := make([]any, 0, len(list))
 	subresources := make([]string, len(list))
 	for i, e := range list {
@@ -100,7 +100,7 @@ func FieldOwners(o object.Object) ([]ownership.Entry, error) {
 		}
 		plain = append(plain, e)
 	}
-	out, err := ownership.Entries(object.Object{"metadata": map[string]any{"managedFields": plain}})
+	out, err := ownership.Entries(map[string]any{"metadata": map[string]any{"managedFields": plain}})
 	for i := range out {
 		if subresources[i] != "" {
 			out[i].Subresource = subresources[i]
@@ -115,29 +115,6 @@ func without(m map[string]any, key string) map[string]any {
 		if k != key {
 			out[k] = v
 		}
-	}
-	return out
-}
-
-// MaskObject is an object as a Subject holds it: of a Secret each value is masked as findings have it, so that equal ones look equal.
-func MaskObject(m redact.Mask, o object.Object) object.Object {
-	if o == nil {
-		return nil
-	}
-	id, out := o.ID(), object.Object{}
-	for k, v := range o {
-		meta, isMap := v.(map[string]any)
-		if k != "metadata" || !isMap {
-			out[k] = m.Value(id, field.NewPath(k), v)
-			continue
-		}
-		open := map[string]any{}
-		for name, e := range meta {
-			if name != "managedFields" {
-				open[name] = m.Value(id, field.NewPath(k, name), e)
-			}
-		}
-		out[k] = open
 	}
 	return out
 }

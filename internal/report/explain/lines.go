@@ -178,7 +178,7 @@ func (w *walker) leaves(v any, at field.Pointer, visit func(field.Pointer)) {
 }
 
 func (w *walker) path(at field.Pointer) field.Path {
-	p, ok := ownership.Resolve(at, w.subject.Live, w.subject.Owners)
+	p, ok := ownership.Resolve(at, w.subject.Live.Object(), w.subject.Owners)
 	if !ok {
 		return nil
 	}

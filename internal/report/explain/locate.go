@@ -9,8 +9,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ignore"
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
 // Locate finds the field that a path means, in the live object, in Git's, or among those that the journal knows. An error says what
@@ -21,10 +21,10 @@ func (s Subject) Locate(text string) (field.Path, error) {
 		return nil, err
 	}
 	var far lost
-	for _, o := range []object.Object{s.Live, s.Git} {
+	for _, o := range []redact.Shown{s.Live, s.Git} {
 		at, l := followPath(o, steps)
 		if l == nil {
-			if p, ok := ownership.Resolve(at, o, s.Owners); ok {
+			if p, ok := ownership.Resolve(at, o.Object(), s.Owners); ok {
 				return p, nil
 			}
 			continue
@@ -59,7 +59,7 @@ type lost struct {
 }
 
 // followPath walks an object and returns the positions on the way, or where it has lost the path.
-func followPath(o object.Object, steps []step) (field.Pointer, *lost) {
+func followPath(o redact.Shown, steps []step) (field.Pointer, *lost) {
 	var v any = map[string]any(o)
 	var at field.Pointer
 	for len(steps) > 0 {

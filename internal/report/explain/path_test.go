@@ -35,9 +35,9 @@ func podSubject(t testing.TB) explain.Subject {
 		t.Fatal(err)
 	}
 	s := explain.Subject{Live: whole(o).(map[string]any), Journal: []journal.Entry{{Path: `.metadata.annotations["a.b/c"]`}}}
-	s.ID = s.Live.ID()
+	s.ID = s.Live.Object().ID()
 	var err error
-	if s.Owners, err = explain.FieldOwners(s.Live); err != nil {
+	if s.Owners, err = explain.FieldOwners(s.Live.Object().At("metadata", "managedFields")); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -130,7 +130,7 @@ func TestNoValueOfASecretIsInAnyOfIt(t *testing.T) {
 	o := object.Object{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a", "annotations": map[string]any{"x": "hunter2"}}, "data": "hunter2", "stringData": []any{"hunter2"}}
 	s := explain.Subject{ID: o.ID()}
 	var b strings.Builder
-	s.Live = explain.MaskObject(redact.Mask{Key: []byte("k")}, o)
+	s.Live = redact.Mask{Key: []byte("k")}.ShowFields(o)
 	answer(&b, s, "blame all")
 	answer(&b, s, "object")
 	answer(&b, s, ".data")

@@ -110,7 +110,7 @@ func subject(t *testing.T, f golden.Files) explain.Subject {
 	live, git := object.Object(whole(read[map[string]any](t, f, "live")).(map[string]any)), object.Object(whole(read[map[string]any](t, f, "git")).(map[string]any))
 	about := read[told](t, f, "app")
 	s := explain.Subject{
-		ID: live.ID(), Version: "v1", Live: explain.MaskObject(mask, live), Git: explain.MaskObject(mask, git), Now: now, Commits: map[explain.Spot]explain.Commit{},
+		ID: live.ID(), Version: "v1", Live: mask.ShowFields(live), Git: mask.ShowFields(git), Now: now, Commits: map[explain.Spot]explain.Commit{},
 		Unknown: about.Unknown, Leaving: about.Leaving, Unsure: about.Unsure, Orphan: about.Orphan, Stage: report.Stage(about.Stage),
 		Journal: read[[]journal.Entry](t, f, "journal"),
 	}
@@ -121,7 +121,7 @@ func subject(t *testing.T, f golden.Files) explain.Subject {
 		s.Git = nil
 	}
 	var err error
-	if s.Owners, err = explain.FieldOwners(live); err != nil {
+	if s.Owners, err = explain.FieldOwners(live.At("metadata", "managedFields")); err != nil {
 		t.Fatal(err)
 	}
 	s.Since, _ = time.ParseDuration(about.Since)

@@ -27,7 +27,7 @@ import (
 
 // BuildApp returns the objects that local files describe through the spec of a Kustomization that is in a file, and those of its members where p
 // asks for them, without a cluster. notes say what only the cluster has. Values of Secrets are masked.
-func BuildApp(ctx context.Context, key app.Key, p view.Preview, mask redact.Mask) (out []object.Object, notes []string, err error) {
+func BuildApp(ctx context.Context, key app.Key, p view.Preview, mask redact.Mask) (out []redact.Shown, notes []string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, nil, fmt.Errorf("find truce itself: %w", err)

@@ -173,7 +173,7 @@ func TestNoDataOfASecretArrives(t *testing.T) {
 	k.Apply(t, "{apiVersion: v1, kind: Secret, metadata: {name: a, namespace: "+ns+"}, stringData: {password: hunter2}}")
 	s, w := follow(t, connect(t, k), ns, live.Interest{GVK: secrets, Depth: live.DepthOf(secrets)})
 	synced(t, w)
-	if o := s.await(here("a")).Object; strings.Contains(fmt.Sprint(o), "hunter2") || o["data"] != nil {
+	if o := s.await(here("a")).Object; strings.Contains(fmt.Sprint(map[string]any(o)), "hunter2") || o["data"] != nil {
 		t.Errorf("the secret's data arrived: %v", o)
 	}
 }
