@@ -1,6 +1,8 @@
 package stories
 
 import (
+	"encoding/base64"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"net/http"
@@ -17,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -171,4 +174,56 @@ func TestTheGateLetsNoOneElseIn(t *testing.T) {
 	if user := g.user(httptest.NewRequest(http.MethodGet, "/", nil), "made-up"); user != "" || g.rejected != 1 {
 		t.Errorf("a made-up token is let in as %q", user)
 	}
+}
+
+// TestNoTokenOfTrucesOwnIsOneForThisCluster: who writes a ConfigMap chooses the address and the audiences, and does not get truce's rights in this cluster by that.
+func TestNoTokenOfTrucesOwnIsOneForThisCluster(t *testing.T) {
+	w := offWorld(t, configMaps("app", "a"))
+	w.kubectl("create", "serviceaccount", "truce")
+	w.kubectl("create", "clusterrolebinding", w.ns+"-truce", "--clusterrole=cluster-admin", "--serviceaccount="+w.ns+":truce")
+	w.later(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: "clusterrolebindings"}, "", w.ns+"-truce")
+	w.account = w.user("truce")
+	sent := make(chan string, 100)
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if token, is := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); is {
+			sent <- token
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer server.Close()
+	g := &tokenGate{Server: server, f: farWorld{world: w}}
+	w.Apply(t, g.reference(fmt.Sprintf(", audiences: %q", strings.Join(audiences(t, w.kubectl("create", "token", "truce")), "\n"))))
+	w.start(app.Policy{})
+	w.app("app", "./app", "interval: 1h\nretryInterval: 1s\nkubeConfig: {configMapRef: {name: gate}}")
+	w.fails("app", "with these audiences it would be a credential for this cluster; choose others")
+	if len(sent) > 0 {
+		t.Error("a token was sent that this cluster takes")
+	}
+
+	// With other audiences the server gets a token, which is none for this cluster.
+	w.Apply(t, g.reference(`, audiences: "the-other-cluster"`))
+	w.fails("app", "rejects the credentials")
+	if got := audiences(t, <-sent); len(got) != 1 || got[0] != "the-other-cluster" {
+		t.Errorf("a token for %q was sent", got)
+	}
+}
+
+// audiences are those that a token is for.
+func audiences(t *testing.T, token string) []string {
+	t.Helper()
+	var claims struct {
+		Audiences []string `json:"aud"`
+	}
+	parts := strings.Split(strings.TrimSpace(token), ".")
+	if len(parts) != 3 {
+		t.Fatal("this is no token of a service account")
+	}
+	text, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err == nil {
+		err = json.Unmarshal(text, &claims)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claims.Audiences
 }
