@@ -50,6 +50,42 @@ func TestACommitThatIsNotVerifiedDoesNotReplaceTheOneThatIs(t *testing.T) {
 	w.ready("app")
 }
 
+// TestATagThatHasMovedReplacesNothing that is verified, after a restart neither: its former object is not to be had then, so nothing is applied or pruned.
+func TestATagThatHasMovedReplacesNothing(t *testing.T) {
+	w := offWorld(t, configMaps("app", "a", "b"))
+	stop := w.run(compose.RunOptions{})
+	key := gittest.NewPGPKey(t, 0)
+	w.repo.SignedTag("v1", w.repo.Head(), key)
+	w.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: keys, namespace: %s}\nstringData: {team.asc: %q}", w.ns, key.Public))
+	w.source("repo", "url: file://"+w.repo.Dir+"\ninterval: 1m\nref: {tag: v1}\nverify: {mode: Tag, secretRef: {name: keys}}")
+	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
+	w.ready("app")
+	w.verified("True", "Succeeded", key.Name)
+
+	w.edit("app/a.yaml", `"k":"a"`, `"k":"moved"`)
+	moved := w.repo.Remove("app/b.yaml")
+	w.repo.Tag("v1", moved)
+	w.verified("False", "VerificationFailed", "v1")
+	stop()
+	w.run(compose.RunOptions{})
+	t.Cleanup(w.removeApps) // while truce still runs
+	w.annotate(gitRepositories, "repo", "reconcile.fluxcd.io/requestedAt", "after-the-restart")
+	w.await(w.Watch(t, gitRepositories, w.ns, "repo"), func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "lastHandledReconcileAt") == "after-the-restart"
+	})
+	if a := w.get(configmaps, "a"); value(a, "k") != "a" || len(w.deletes()) > 0 {
+		t.Errorf("a holds %q, and deleted were %v, by a tag that is not verified", value(a, "k"), w.deletes())
+	}
+
+	w.repo.SignedTag("v1", moved, key)
+	w.ready("app")
+	w.verified("True", "Succeeded", key.Name)
+	w.goes(configmaps, "b")
+	if a := w.get(configmaps, "a"); value(a, "k") != "moved" {
+		t.Errorf("a holds %q", value(a, "k"))
+	}
+}
+
 // verified waits until the story's GitRepository says of signatures what is wanted.
 func (w *world) verified(status, reason, part string) {
 	w.t.Helper()
