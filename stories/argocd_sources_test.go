@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -21,9 +22,9 @@ const (
 )
 
 // sourcesOf creates an Application with several sources.
-func (w *world) sourcesOf(name string, sources ...string) {
+func (w *world) sourcesOf(name, policy string, sources ...string) {
 	w.t.Helper()
-	text := w.applicationText(name, "none", automated)
+	text := w.applicationText(name, "none", policy)
 	one := "source: {repoURL: \"file://" + w.repo.Dir + "\", path: none, targetRevision: main}"
 	w.Apply(w.t, strings.Replace(text, one, "sources:\n  - "+strings.Join(sources, "\n  - "), 1))
 	w.t.Cleanup(w.removeApps)
@@ -48,7 +49,7 @@ func TestAnApplicationOfSeveralSources(t *testing.T) {
 	ref := fmt.Sprintf("{repoURL: %q, targetRevision: main, ref: values}", "file://"+values.Dir)
 	plain := fmt.Sprintf("{repoURL: %q, targetRevision: main, path: plain}", "file://"+w.repo.Dir)
 	c := w.Watch(t, configmaps, w.ns, "web")
-	w.sourcesOf("web", chart, ref, plain)
+	w.sourcesOf("web", automated, chart, ref, plain)
 
 	o := w.atRevisions("web", "1.0.0", values.Head(), w.repo.Head())
 	w.await(c, func(o *unstructured.Unstructured) bool {
@@ -104,4 +105,52 @@ func TestAnApplicationOfSeveralSources(t *testing.T) {
 	values.Commit(map[string]string{"envs/web/prod.yaml": "who: last\n"}, "last")
 	w.kubectl("patch", "application.argoproj.io/web", "--type=json", "-p", `[{"op":"replace","path":"/spec/sources/0/helm/valueFiles/0","value":"$values/../sources.2/plain/extra.yaml"}]`)
 	t.Log(w.argoCondition("web", "InvalidSpecError", "valueFiles[0]"))
+}
+
+// TestSourcesAtRevisionsOfTheirOwn: each of several sources is previewed and synced at a revision of its own, and is named as the place of its fields.
+func TestSourcesAtRevisionsOfTheirOwn(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("plain", "one"))
+	two := func(v string) map[string]string {
+		return map[string]string{"more/two.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\ndata: {k: \"" + v + "\"}\n"}
+	}
+	other := gittest.New(t, two("first"))
+	source := func(repo *gittest.Repo, path string) string {
+		return fmt.Sprintf("{repoURL: %q, targetRevision: main, path: %s}", "file://"+repo.Dir, path)
+	}
+	w.sourcesOf("web", manually, source(w.repo, "plain"), source(other, "more"))
+	old := []string{w.repo.Head(), other.Head()}
+	sync := func(revisions, have string) {
+		t.Helper()
+		if phase, message := w.order("web", `{"sync":{`+revisions+`}}`); phase != "Succeeded" {
+			t.Fatalf("the sync of %s: %s %s", revisions, phase, message)
+		}
+		if got := w.kubectl("get", "configmap", "one", "two", "-o", "jsonpath={.items[*].data.k}"); got != have {
+			t.Errorf("after the sync of %s the values are %q, want %q", revisions, got, have)
+		}
+	}
+	w.becomes("web", func(o *unstructured.Unstructured) bool { return text(o, "status", "sync", "status") == "OutOfSync" })
+	sync("", "one first")
+	w.edit("plain/one.yaml", `"k":"one"`, `"k":"new"`)
+	other.Commit(two("second"), "second")
+	w.refresh("web")
+	sync("", "new second")
+	w.atRevisions("web", w.repo.Head(), other.Head())
+
+	run := w.truce()
+	w.saysOf(run, 0, "app diff web", "no differences")
+	if code, got := run("app", "diff", "web", "--revisions", old[1], "--source-positions", "2"); code != 1 || !strings.Contains(got, "first") || strings.Contains(got, "one.yaml") {
+		t.Errorf("the second source at its former revision (exit code %d):\n%s", code, got)
+	}
+	w.saysOf(run, 1, "app diff web --revisions "+old[0]+" --source-positions 1 --revisions "+old[1]+" --source-positions 2", `"one"`, `"first"`, "2 differences")
+	w.saysOf(run, 2, "app diff web --revisions "+old[0]+" --source-positions 3", "web has 2 sources")
+	w.saysOf(run, 0, "why configmap/one .data.k", "plain/one.yaml", w.repo.Dir)
+	w.saysOf(run, 0, "blame configmap/two", "sources.1/more/two.yaml")
+
+	sync(`"revisions":["","`+old[1]+`"]`, "new first")
+	h := entries(w.getApplication("web"), "status", "history")
+	sources, err := json.Marshal(h[0]["sources"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	sync(`"sources":`+string(sources)+`,"revisions":["`+old[0]+`","`+old[1]+`"]`, "one first")
 }

@@ -69,7 +69,7 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	if a.Policy.Mode == app.Enforce {
 		asked.Policy.Mode = app.Preview
 	}
-	if err := p.layValues(&asked); err != nil {
+	if err := errors.Join(p.fits(asked), p.layValues(&asked)); err != nil {
 		return Detail{}, err
 	}
 	there, leave, err := c.inClusterOf(ctx, asked)

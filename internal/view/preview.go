@@ -2,6 +2,7 @@ package view
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"strconv"
@@ -101,7 +102,7 @@ func (c *Cluster) build(ctx context.Context, key app.Key, p Preview) (app.App, [
 	if len(a.Problems) > 0 {
 		return a, nil, exit.WithCode(exit.Usage, fmt.Errorf("%s: %s", key, a.Problems[0]))
 	}
-	if err := p.layValues(&a); err != nil {
+	if err := errors.Join(p.fits(a), p.layValues(&a)); err != nil {
 		return a, nil, err
 	}
 	looked := a
@@ -139,7 +140,7 @@ func (c *Cluster) maskedContent(o desired.Object) redact.Shown {
 	return out
 }
 
-// fits refuses what is not possible for an app with several sources, or with one.
+// fits returns an error for what is not possible for an app with several sources, or with one.
 func (p Preview) fits(a app.App) error {
 	many, why := len(a.Parts) > 0, ""
 	switch {
@@ -154,7 +155,8 @@ func (p Preview) fits(a app.App) error {
 	case p.Revision != "" && a.Source.Chart != "":
 		why = "names a chart of a repository: want --version"
 	default:
-		return nil
+		_, err := p.atRevisions(a)
+		return err
 	}
 	return exit.WithCode(exit.Usage, fmt.Errorf("%s %s", a.Key, why))
 }
@@ -176,9 +178,6 @@ func (p Preview) atRevisions(a app.App) (app.App, error) {
 // previewed brings the files that an app is looked at with, and sets its path to where they are. Call end when they are no longer read.
 func (c *Cluster) previewed(ctx context.Context, a *app.App, cr object.Object, p Preview) (artifact source.Artifact, end func(), err error) {
 	end = func() {}
-	if err := p.fits(*a); err != nil {
-		return artifact, end, err
-	}
 	if p.Dir == "" {
 		from := *a
 		switch {
