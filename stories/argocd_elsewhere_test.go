@@ -20,8 +20,9 @@ func TestAChartOfAnApplicationReadsWhatOtherServersHave(t *testing.T) {
 	charts := charttest.New(t)
 	charts.Demand("robot", "hunter22")
 	charts.Push("lib", "1.0.0", map[string]string{"templates/c.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: '{{ .Release.Name }}-lib'}\ndata: {version: {{ .Chart.Version | quote }}}\n"})
-	var presented atomic.Bool
+	var asked, presented atomic.Bool
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		asked.Store(true)
 		if q.Header.Get("Authorization") != "" {
 			presented.Store(true)
 		}
@@ -36,10 +37,20 @@ kind: Secret
 metadata: {name: charts, namespace: %[1]s, labels: {argocd.argoproj.io/secret-type: repo-creds}}
 stringData: {type: helm, url: %[2]q, username: robot, password: hunter22}
 `, w.ns, charts.Server.URL))
-	w.run(compose.RunOptions{Settings: controller.Settings{Remotes: upstream.Hosts{Listed: []string{"http://127.0.0.1"}}}})
+	w.argoSettings("helm.valuesFileSchemes", "https")
+	options := compose.RunOptions{Settings: controller.Settings{Remotes: upstream.Hosts{Listed: []string{"http://127.0.0.1"}}}}
+	stop := w.run(options)
 	text := w.applicationText("web", "web", automated)
 	w.Apply(t, strings.Replace(text, "targetRevision: main}", fmt.Sprintf("targetRevision: main, helm: {valueFiles: [%q]}}", web.URL+"/values.yaml?of=remote"), 1))
-	t.Cleanup(w.removeApps)
+	w.argoCondition("web", "ComparisonError", `helm.valuesFileSchemes in ConfigMap argocd-cm allows only "https"`)
+	if asked.Load() {
+		t.Error("the server of the values was asked")
+	}
+	stop() // what argocd-cm says holds for a while
+
+	w.argoSettings("helm.valuesFileSchemes", "https, http")
+	w.run(options)
+	t.Cleanup(w.removeApps) // while truce still runs
 	w.inSync("web")
 	w.await(w.Watch(t, configmaps, w.ns, "web"), func(o *unstructured.Unstructured) bool { return value(o, "who") == "remote" })
 	w.await(w.Watch(t, configmaps, w.ns, "web-lib"), func(o *unstructured.Unstructured) bool { return value(o, "version") == "1.0.0" })

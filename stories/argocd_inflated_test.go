@@ -11,10 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// buildOptions sets what the Argo CD of the story's namespace gives to kustomize build.
-func (w *world) buildOptions(options string) {
+// argoSettings sets what argocd-cm of the story's namespace says.
+func (w *world) argoSettings(key, value string) {
 	w.t.Helper()
-	w.Apply(w.t, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: %s}\ndata: {kustomize.buildOptions: %q}\n", w.ns, options))
+	w.Apply(w.t, fmt.Sprintf("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: %s}\ndata: {%s: %q}\n", w.ns, key, value))
 }
 
 // TestAKustomizationOfAnApplicationHasItsChartsFetched where argocd-cm has --enable-helm: their repository is not asked before.
@@ -32,7 +32,7 @@ func TestAKustomizationOfAnApplicationHasItsChartsFetched(t *testing.T) {
 	}
 	stop() // what argocd-cm says holds for a while
 
-	w.buildOptions("--load-restrictor LoadRestrictionsNone --enable-helm")
+	w.argoSettings("kustomize.buildOptions", "--load-restrictor LoadRestrictionsNone --enable-helm")
 	w.run(options)
 	t.Cleanup(w.removeApps) // before this controller ends
 	w.inSync("app")

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"slices"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/decide/lifecycle"
@@ -22,6 +24,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // chartRun is what a run of an app with a Helm release knows of it.
@@ -96,9 +99,30 @@ func (e Dependencies) CompleteChart(ctx context.Context, q *render.Request) erro
 	case q.Inflate != nil:
 		return e.completeInflation(ctx, q)
 	case q.Chart != nil && q.Chart.Use == release.MakeObjects:
+		if err := e.permitValues(ctx, q); err != nil {
+			return err
+		}
 		q.Chart, err = e.withCapabilities(ctx, q.Chart)
 	}
 	return err
+}
+
+// permitValues refuses a file of values of another server where the installation of Argo CD does not allow the scheme of its address.
+func (e Dependencies) permitValues(ctx context.Context, q *render.Request) error {
+	for _, v := range q.Chart.Values {
+		of, remote := upstream.AddressOf(v.File)
+		if !remote || e.Builds == nil {
+			continue
+		}
+		allowed, err := e.Builds.ValuesSchemes(ctx, q.Home.Namespace)
+		if err != nil {
+			return err
+		}
+		if scheme, _, _ := strings.Cut(of.URL, "://"); !slices.Contains(allowed, scheme) {
+			return fmt.Errorf("%s: %s://: helm.valuesFileSchemes in ConfigMap argocd-cm allows only %q", v.From, scheme, strings.Join(allowed, ", "))
+		}
+	}
+	return nil
 }
 
 // completeInflation refuses the charts of a kustomization where the installation of Argo CD does, and else says what they see of the API server.

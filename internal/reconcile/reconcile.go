@@ -108,10 +108,12 @@ type Dependencies struct {
 		// apps/v1/Deployment.
 		Capabilities(ctx context.Context) (version string, served []string, err error)
 	}
-	// Builds knows how the Argo CD of a namespace builds kustomizations; nil: as an app says. It may block.
+	// Builds knows how the Argo CD of a namespace builds kustomizations and charts; nil: as an app says. It may block.
 	Builds interface {
 		// Inflates reports whether charts that kustomizations name are rendered.
 		Inflates(ctx context.Context, namespace string) (bool, error)
+		// ValuesSchemes returns the schemes of the addresses from which charts may have files of values.
+		ValuesSchemes(ctx context.Context, namespace string) ([]string, error)
 	}
 	Scale    Scale // nil: every kind keeps it in .spec.replicas
 	Checkers map[app.Validation]Checker

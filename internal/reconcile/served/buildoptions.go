@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -14,8 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// BuildOptions read from ConfigMap argocd-cm of a namespace how Argo CD builds the kustomizations of Applications there (kustomize.buildOptions). An
-// answer holds for a while. The methods may be called concurrently.
+// BuildOptions read from ConfigMap argocd-cm of a namespace how Argo CD builds kustomizations and charts of Applications there (kustomize.buildOptions,
+// helm.valuesFileSchemes). An answer holds for a while. The methods may be called concurrently.
 type BuildOptions struct {
 	Cluster *cluster.Client
 
@@ -26,6 +27,7 @@ type BuildOptions struct {
 // buildOption is what was read.
 type buildOption struct {
 	inflates bool
+	schemes  []string
 	at       time.Time
 }
 
@@ -35,40 +37,61 @@ const holdBuildOptions = 30 * time.Second
 // Inflates reports whether charts that kustomizations name are rendered: --enable-helm. A ConfigMap that is not there, or that this identity may not
 // read, does not ask for it.
 func (b *BuildOptions) Inflates(ctx context.Context, namespace string) (bool, error) {
+	o, err := b.options(ctx, namespace)
+	return o.inflates, err
+}
+
+// ValuesSchemes returns the schemes of the addresses from which charts may have files of values: https and http where the ConfigMap does not say.
+func (b *BuildOptions) ValuesSchemes(ctx context.Context, namespace string) ([]string, error) {
+	o, err := b.options(ctx, namespace)
+	return o.schemes, err
+}
+
+func (b *BuildOptions) options(ctx context.Context, namespace string) (buildOption, error) {
 	b.mu.Lock()
 	was, known := b.known[namespace]
 	b.mu.Unlock()
 	if known && time.Since(was.at) < holdBuildOptions {
-		return was.inflates, nil
+		return was, nil
 	}
-	inflates, err := b.read(ctx, namespace)
+	data, err := b.read(ctx, namespace)
 	if err != nil {
-		return false, err
+		return buildOption{}, err
 	}
+	options, _ := data["kustomize.buildOptions"].(string)
+	now := buildOption{asksForHelm(options), schemesOf(data), time.Now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.known == nil {
 		b.known = map[string]buildOption{}
 	}
-	b.known[namespace] = buildOption{inflates, time.Now()}
-	return inflates, nil
+	b.known[namespace] = now
+	return now, nil
 }
 
-func (b *BuildOptions) read(ctx context.Context, namespace string) (bool, error) {
+func (b *BuildOptions) read(ctx context.Context, namespace string) (data map[string]any, err error) {
 	kind, err := b.Cluster.Resource(object.GVK{Version: "v1", Kind: "ConfigMap"})
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	u, err := b.Cluster.Dynamic().Resource(kind.GVR).Namespace(namespace).Get(ctx, "argocd-cm", metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err), apierrors.IsForbidden(err):
-		return false, nil
+		return nil, nil
 	case err != nil:
-		return false, fmt.Errorf("read ConfigMap %s/argocd-cm: %w", namespace, err)
+		return nil, fmt.Errorf("read ConfigMap %s/argocd-cm: %w", namespace, err)
 	}
-	data, _ := u.Object["data"].(map[string]any)
-	options, _ := data["kustomize.buildOptions"].(string)
-	return asksForHelm(options), nil
+	data, _ = u.Object["data"].(map[string]any)
+	return data, nil
+}
+
+// schemesOf reads helm.valuesFileSchemes, with Argo CD's default. An empty one allows none.
+func schemesOf(data map[string]any) []string {
+	text, set := data["helm.valuesFileSchemes"].(string)
+	if !set {
+		return []string{"https", "http"}
+	}
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 }
 
 // asksForHelm reports whether options of kustomize build, separated by spaces as Argo CD splits them, render charts.

@@ -1,6 +1,9 @@
 package served
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestOptionsOfKustomizeBuildThatRenderCharts(t *testing.T) {
 	for options, want := range map[string]bool{
@@ -14,5 +17,16 @@ func TestOptionsOfKustomizeBuildThatRenderCharts(t *testing.T) {
 		if got := asksForHelm(options); got != want {
 			t.Errorf("%q: %t", options, got)
 		}
+	}
+}
+
+func TestSchemesOfFilesOfValues(t *testing.T) {
+	for text, want := range map[string]string{"https": "https", " https , http,secrets ": "https http secrets", "": "", ",": ""} {
+		if got := strings.Join(schemesOf(map[string]any{"helm.valuesFileSchemes": text}), " "); got != want {
+			t.Errorf("%q allows %q, want %q", text, got, want)
+		}
+	}
+	if got := strings.Join(schemesOf(nil), " "); got != "https http" {
+		t.Errorf("without the setting %q are allowed", got)
 	}
 }
