@@ -179,7 +179,9 @@ func TestWhatLeftTheChartBeforeAReleaseWasAdopted(t *testing.T) {
 	w.start(app.Policy{Mode: app.Observe})
 	w.release("web", "  suspend: true\n")
 	t.Cleanup(func() { w.freed(helmReleases, "web") })
-	w.saysOf(w.truce(), 0, "adopt helmrelease/web", "adopted (beside)")
+	run := w.truce()
+	w.saysOf(run, 0, "adopt helmrelease/web --dry-run", "ConfigMap "+w.ns+"/old\n  no longer in Git: to be pruned\n", "adopted (beside) (dry run)")
+	w.saysOf(run, 0, "adopt helmrelease/web", "adopted (beside)")
 	w.released("web", 2, "1.1.0")
 	w.goes(configmaps, "old")
 	if all := managersOf(w.get(deployments, "web")); slices.Contains(all, "helm") {

@@ -23,8 +23,8 @@ import (
 // no longer names is pruned as the other would have done. Only what bears the other's mark for this app is taken, by its uid. A record
 // that is there already has been through this, or is about what truce itself has made.
 func (r *appRun) inheritEntries(ctx context.Context) error {
-	a := r.app.Adoption
-	if !a.Takes() || r.app.Policy.Mode != app.Enforce || len(r.inventory.Entries) > 0 {
+	a, mode := r.app.Adoption, r.app.Policy.Mode
+	if !a.Takes() || mode != app.Enforce && mode != app.Preview || len(r.inventory.Entries) > 0 {
 		return nil
 	}
 	inherited, err := r.storedObjects(ctx)
@@ -32,6 +32,10 @@ func (r *appRun) inheritEntries(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(inherited, a.Inventory)
+	if mode == app.Preview {
+		r.report.Inherited = inherited
+		return nil
+	}
 	var found []inventory.Entry
 	for id, version := range inherited {
 		o, err := r.access.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)

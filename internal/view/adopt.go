@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -139,7 +140,10 @@ func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how 
 		}
 		c.foreseeOne(o, in)
 	}
-	d.Leaving, err = c.inherited(ctx, a, wanted)
+	others := map[object.ID]string{}
+	maps.Copy(others, d.Report.Inherited)
+	maps.Copy(others, a.Adoption.Inventory)
+	d.Leaving, err = c.inherited(ctx, a, others, wanted)
 	return d, newest, err
 }
 
@@ -195,10 +199,10 @@ func (c *Cluster) foreseeOne(o *report.Object, in decide.Input) {
 	}
 }
 
-// inherited lists what the other controller has put there for the app, and Git no longer names.
-func (c *Cluster) inherited(ctx context.Context, a app.App, wanted map[object.ID]object.Object) ([]object.ID, error) {
+// inherited lists the objects of all that the other controller, or helm, has put there for the app, and that Git no longer names.
+func (c *Cluster) inherited(ctx context.Context, a app.App, all map[object.ID]string, wanted map[object.ID]object.Object) ([]object.ID, error) {
 	var out []object.ID
-	for id, version := range a.Adoption.Inventory {
+	for id, version := range all {
 		if wanted[id] != nil || a.Prune != app.PruneDelete {
 			continue
 		}
