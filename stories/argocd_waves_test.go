@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -62,35 +63,42 @@ func (w *world) waitsFor(name, message string) {
 	})
 }
 
+// held is a ConfigMap of a wave that its finalizer keeps when it is deleted.
+func held(t *testing.T, name, wave string) string {
+	t.Helper()
+	return replace(t, configOfWave(name, wave, "1"), "annotations:", "finalizers: [stories.truce.dev/hold], annotations:")
+}
+
+// terminates waits until a ConfigMap is being deleted.
+func (w *world) terminates(name string) {
+	w.t.Helper()
+	w.await(w.Watch(w.t, configmaps, w.ns, name), func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil })
+}
+
+// removeFinalizers ends a ConfigMap that is being deleted.
+func (w *world) removeFinalizers(name string) {
+	w.t.Helper()
+	w.patch(configmaps, name, map[string]any{"metadata": map[string]any{"finalizers": nil}}, "stories")
+}
+
 func TestAPruneWaitsUntilTheWaveBeforeIsGone(t *testing.T) {
-	held := func(name, wave string) string {
-		return replace(t, configOfWave(name, wave, "1"), "annotations:", "finalizers: [stories.truce.dev/hold], annotations:")
-	}
-	var w *world
-	release := func(name string) {
-		w.patch(configmaps, name, map[string]any{"metadata": map[string]any{"finalizers": nil}}, "stories")
-	}
-	ends := func(name string) {
-		t.Helper()
-		w.await(w.Watch(t, configmaps, w.ns, name), func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil })
-	}
 	stay := configOfWave("stays", "0", "1") + configOfWave("stays-too", "0", "1") + configOfWave("stays-as-well", "0", "1") + configOfWave("stays-with-them", "0", "1")
-	w = newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+stay+configOfWave("first", "-1", "1")+held("second", "1")+held("third", "2"))
+	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+stay+configOfWave("first", "-1", "1")+held(t, "second", "1")+held(t, "third", "2"))
 	w.application("web", "app", automated)
 	w.inSync("web")
 	w.repo.Commit(map[string]string{"app/all.yaml": stay}, "two")
-	ends("third")
+	w.terminates("third")
 	w.waitsFor("web", "waiting until ConfigMap "+w.ns+"/third is gone")
 	if !w.isThere(configmaps, "second") || !w.isThere(configmaps, "first") {
 		t.Error("an earlier wave was pruned before the last one was gone")
 	}
-	release("third")
-	ends("second")
+	w.removeFinalizers("third")
+	w.terminates("second")
 	w.waitsFor("web", "waiting until ConfigMap "+w.ns+"/second is gone")
 	if !w.isThere(configmaps, "first") {
 		t.Error("the first wave was pruned before the second one was gone")
 	}
-	release("second")
+	w.removeFinalizers("second")
 	w.goes(configmaps, "first")
 	w.inSync("web")
 	o := w.operates("web", "Succeeded", "")
@@ -105,18 +113,58 @@ func TestAPruneWaitsUntilTheWaveBeforeIsGone(t *testing.T) {
 	}
 
 	// So are the objects of an Application that is deleted.
-	w.repo.Commit(map[string]string{"app/all.yaml": stay + held("late", "1")}, "three")
+	w.repo.Commit(map[string]string{"app/all.yaml": stay + held(t, "late", "1")}, "three")
 	w.exists(configmaps, "late")
 	w.inSync("web")
 	w.kubectl("delete", "application.argoproj.io/web", "--wait=false")
-	ends("late")
+	w.terminates("late")
 	w.argoCondition("web", "Notice", "waiting until ConfigMap "+w.ns+"/late is gone")
 	if !w.isThere(configmaps, "stays") {
 		t.Error("the first wave was deleted before the last one was gone")
 	}
-	release("late")
+	w.removeFinalizers("late")
 	w.until("the end of the Application", func() bool { return w.get(applications, "web") == nil })
 	if w.isThere(configmaps, "stays") {
 		t.Error("the first wave is still there")
+	}
+}
+
+// TestAnApprovedPruneOfSeveralWaves: the approval of a list holds for each wave of it, after a restart too, and for nothing else.
+func TestAnApprovedPruneOfSeveralWaves(t *testing.T) {
+	stay := configOfWave("stays", "0", "1") + configOfWave("later", "0", "1")
+	w := offArgoWorld(t, "-- app/all.yaml --\n"+stay+configOfWave("first", "-1", "1")+held(t, "second", "1")+held(t, "third", "2"))
+	stop := w.start(app.Policy{})
+	w.application("web", "app", automated)
+	w.annotate(applications, "web", "truce.dev/prune-guard", "0")
+	w.inSync("web")
+	w.repo.Commit(map[string]string{"app/all.yaml": stay}, "two")
+	said := w.argoCondition("web", "SyncError", "3 of 5 objects would be deleted")
+	if got := w.deletes(); len(got) > 0 {
+		t.Fatalf("deleted without approval: %v", got)
+	}
+	w.annotate(applications, "web", "truce.dev/approve-prune", approval.FindStringSubmatch(said)[1])
+	w.terminates("third")
+	w.waitsFor("web", "waiting until ConfigMap "+w.ns+"/third is gone")
+	stop()
+	w.start(app.Policy{})
+	t.Cleanup(w.removeApps) // while truce still runs
+	w.removeFinalizers("third")
+	w.terminates("second")
+	if !w.isThere(configmaps, "first") {
+		t.Error("the first wave was pruned before the second one was gone")
+	}
+
+	// What leaves Git while it waits makes another list, which waits for an approval of its own.
+	w.repo.Commit(map[string]string{"app/all.yaml": configOfWave("stays", "0", "1")}, "three")
+	said = w.argoCondition("web", "SyncError", "2 of 5 objects would be deleted")
+	w.removeFinalizers("second")
+	if diff := cmp.Diff([]string{"configmaps third", "configmaps second"}, w.deletes()); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+	w.annotate(applications, "web", "truce.dev/approve-prune", approval.FindStringSubmatch(said)[1])
+	w.goes(configmaps, "first")
+	w.inSync("web")
+	if diff := cmp.Diff([]string{"configmaps third", "configmaps second", "configmaps later", "configmaps first"}, w.deletes()); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
 }
