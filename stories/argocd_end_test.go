@@ -60,7 +60,7 @@ func TestHooksOfTheEndOfAnApplication(t *testing.T) {
 	if w.isThere(jobs, "notify") {
 		t.Error("the hook after the objects is there before they are gone")
 	}
-	w.patch(configmaps, "web", map[string]any{"metadata": map[string]any{"finalizers": nil}}, "stories")
+	w.removeFinalizers("web")
 	w.exists(jobs, "notify")
 	w.goes(configmaps, "web")
 	w.endJob("notify", "Complete")
@@ -75,4 +75,43 @@ func TestHooksOfTheEndOfAnApplication(t *testing.T) {
 	if !w.isThere(jobs, "backup") {
 		t.Error("a hook that has succeeded is gone, and its policy does not ask for that")
 	}
+}
+
+// TestHooksOfTheEndThatFail block a deletion, before the objects and after them, and run again on a refresh.
+func TestHooksOfTheEndThatFail(t *testing.T) {
+	hooks := configMap("web") + jobHook("backup", "argocd.argoproj.io/hook: PreDelete", "1") + jobHook("notify", "argocd.argoproj.io/hook: PostDelete", "1")
+	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+hooks+"-- stays/all.yaml --\n"+strings.NewReplacer("backup", "stays-backup", "notify", "stays-notify", "web", "stays").Replace(hooks))
+	w.application("web", "app", automated)
+	w.Apply(t, replace(t, w.applicationText("stays", "stays", automated), ", finalizers: [resources-finalizer.argocd.argoproj.io]", ""))
+	w.inSync("web")
+	w.inSync("stays")
+	w.heldBy("web", preDeleteFinalizer, preDeleteFinalizer+"/cleanup", postDeleteFinalizer, postDeleteFinalizer+"/cleanup")
+
+	// Without the finalizer for its objects an Application ends at once: they stay, and no hook runs.
+	w.kubectl("delete", "application.argoproj.io/stays")
+	w.kubectl("delete", "application.argoproj.io/web", "--wait=false")
+	w.failsAndRunsAgain("web", "PreDelete", "backup")
+	if !w.isThere(configmaps, "web") {
+		t.Error("the objects are gone although the hook before them has failed")
+	}
+	w.endJob("backup", "Complete")
+	w.failsAndRunsAgain("web", "PostDelete", "notify")
+	if w.isThere(configmaps, "web") {
+		t.Error("the hook after the objects has run before they are gone")
+	}
+	w.endJob("notify", "Complete")
+	w.until("the end of the Application", func() bool { return w.get(applications, "web") == nil })
+	if !w.isThere(configmaps, "stays") || w.isThere(jobs, "stays-backup") || w.isThere(jobs, "stays-notify") {
+		t.Error("an Application without the finalizer has ended with its objects, or with hooks")
+	}
+}
+
+// failsAndRunsAgain has a hook of a deletion fail, and refreshes the Application, which runs it again.
+func (w *world) failsAndRunsAgain(name, event, hook string) {
+	w.t.Helper()
+	before := w.exists(jobs, hook)
+	w.endJob(hook, "Failed")
+	w.t.Log(w.argoCondition(name, "DeletionError", "failed "+event+": hook Job.batch "+w.ns+"/"+hook+" (app/all.yaml:"))
+	w.refresh(name)
+	w.await(w.Watch(w.t, jobs, w.ns, hook), func(o *unstructured.Unstructured) bool { return o.GetUID() != before.GetUID() })
 }
