@@ -3,6 +3,7 @@ package stories
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -63,9 +64,11 @@ func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
 		{"a request forgets the failures", helmReset},
 		{"a remedy fails", helmFailedRemedy},
 		{"what a failed upgrade has made is deleted, and nothing else", helmCleanup},
+		{"what a failed rollback has made is deleted", helmRollbackCleanup},
 		{"an object of others is not taken over", helmRefusesExisting},
 		{"a chart of another name is installed again, or upgrades", helmRenamed},
 		{"an uninstall leaves dependents", helmOrphans},
+		{"an uninstall deletes dependents first", helmForeground},
 	} {
 		scene.play(w)
 		if t.Failed() {
@@ -175,6 +178,19 @@ func helmCleanup(w *world) {
 	w.exists(configmaps, "cleaned-more")
 }
 
+// helmRollbackCleanup: the upgrade takes an object out of the release, and the rollback, which fails, makes it again.
+func helmRollbackCleanup(w *world) {
+	w.release("undone", "  values: {more: true, back: \"3\"}\n  upgrade: {remediation: {remediateLastFailure: true}}\n  rollback: {cleanupOnFail: true}\n")
+	w.released("undone", 1, "1.0.0")
+	uid := w.get(configmaps, "undone-more").GetUID()
+	w.wants("undone", map[string]any{"more": false, "after": "3", "back": "3"})
+	w.helmCondition("undone", "Remediated", func(c map[string]any) bool { return c["status"] == "False" && c["reason"] == "RollbackFailed" })
+	w.looksAgain("undone", "look")
+	if w.isThere(configmaps, "undone-more") || !w.isThere(configmaps, "undone") {
+		w.t.Errorf("it is not that which the rollback has made that was deleted (it was %s)", uid)
+	}
+}
+
 // secondPasses reports whether what is created now has another time than an object.
 func (w *world) secondPasses(than string) func() bool {
 	of := w.get(configmaps, than).GetCreationTimestamp()
@@ -222,4 +238,19 @@ func helmOrphans(w *world) {
 	w.delete(helmReleases, w.ns, "orphans")
 	w.goes(configmaps, "orphans")
 	w.await(w.Watch(w.t, configmaps, w.ns, "child"), func(o *unstructured.Unstructured) bool { return len(o.GetOwnerReferences()) == 0 })
+}
+
+// helmForeground: an object stays until its dependent is gone, which a finalizer holds.
+func helmForeground(w *world) {
+	w.release("first", "  uninstall: {deletionPropagation: foreground}\n")
+	w.released("first", 1, "1.0.0")
+	w.Apply(w.t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: last, namespace: %s, finalizers: [stories.truce.dev/hold], ownerReferences: [{apiVersion: v1, kind: ConfigMap, name: first, uid: %s, blockOwnerDeletion: true}]}}",
+		w.ns, w.get(configmaps, "first").GetUID()))
+	w.delete(helmReleases, w.ns, "first")
+	w.terminates("last")
+	if o := w.get(configmaps, "first"); o == nil || !slices.Contains(o.GetFinalizers(), "foregroundDeletion") {
+		w.t.Errorf("the object is not deleted behind its dependent: %v", o)
+	}
+	w.removeFinalizers("last")
+	w.until("the object is gone behind its dependent", func() bool { return w.get(configmaps, "first") == nil })
 }

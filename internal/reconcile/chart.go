@@ -317,6 +317,18 @@ func (r *appRun) reportAction(action hook.Step, ended remedy.Ended, cause string
 	}
 }
 
+// rollbackTarget is the revision that the newest stored release makes again; 0 where it is no rollback.
+func (r *appRun) rollbackTarget() int {
+	if len(r.chart.stored) == 0 {
+		return 0
+	}
+	text, err := r.chart.stored[0].Text()
+	if err != nil {
+		return 0 // it was read, or written, before
+	}
+	return releases.RollbackTarget(text)
+}
+
 // releaseKey is the part of what a rollout is about that a chart's release says.
 func (r *appRun) releaseKey() string {
 	m := r.chart.made

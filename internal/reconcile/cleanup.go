@@ -67,8 +67,8 @@ func (r *appRun) cleansUp(action hook.Step) bool {
 
 // cleanUp deletes the objects that a failed action has created: those that the release before does not have, and that are younger than the stored
 // release. What keeps an object from being pruned keeps it here, too.
-func (r *appRun) cleanUp(ctx context.Context) error {
-	created, err := r.createdEntries(ctx)
+func (r *appRun) cleanUp(ctx context.Context, action hook.Step) error {
+	created, err := r.createdEntries(ctx, action)
 	if err != nil || len(created) == 0 {
 		return err
 	}
@@ -92,9 +92,12 @@ func (r *appRun) cleanUp(ctx context.Context) error {
 	return r.engine.saveAfterPrune(ctx, r.inventory, err)
 }
 
-// createdEntries are the recorded objects that the newest release has created.
-func (r *appRun) createdEntries(ctx context.Context) ([]inventory.Entry, error) {
-	before := slices.IndexFunc(r.chart.stored[1:], func(s releases.Stored) bool { return s.Status == hook.Deployed || s.Status == hook.Superseded })
+// createdEntries are the recorded objects that the newest release, which an action has made, has created. As in Helm an upgrade is compared with the
+// release that worked last, and a rollback, which makes that one again, with the release that it takes back.
+func (r *appRun) createdEntries(ctx context.Context, action hook.Step) ([]inventory.Entry, error) {
+	before := slices.IndexFunc(r.chart.stored[1:], func(s releases.Stored) bool {
+		return action == hook.Rollback || s.Status == hook.Deployed || s.Status == hook.Superseded
+	})
 	if before < 0 || r.inventory.Unverified != "" {
 		return nil, nil
 	}
@@ -134,8 +137,11 @@ func (r *appRun) createdSince(ctx context.Context, entry inventory.Entry, began 
 
 // leaveCleanedUp takes what was deleted after a failure out of what the run wants, where nothing more is done about the failure.
 func (r *appRun) leaveCleanedUp() {
-	newest, failed := r.chart.stored[0], r.chart.attempts.Action
-	if r.chart.decision.Blocked == remedy.NotBlocked || newest.Status != hook.FailedRelease || !r.cleansUp(hook.Step(failed)) {
+	newest, failed := r.chart.stored[0], hook.Step(r.chart.attempts.Action)
+	if r.rollbackTarget() > 0 {
+		failed = hook.Rollback
+	}
+	if r.chart.decision.Blocked == remedy.NotBlocked || newest.Status != hook.FailedRelease || !r.cleansUp(failed) {
 		return
 	}
 	for i := len(r.set.Objects) - 1; i >= 0; i-- {

@@ -34,7 +34,7 @@ func (r *appRun) failRelease(ctx context.Context, cause error) {
 	r.countFailure(action)
 	r.reportAction(action, remedy.EndedFailed, text)
 	if r.cleansUp(action) {
-		if err := r.cleanUp(ctx); err != nil {
+		if err := r.cleanUp(ctx, action); err != nil {
 			r.report.Notes = append(r.report.Notes, "cleanupOnFail: "+redact.MaskText(err.Error()))
 		}
 	}

@@ -183,6 +183,19 @@ func TestNames(text []byte) map[int]string {
 	return out
 }
 
+// RollbackTarget is the revision that a release makes again; 0 for a release that is no rollback.
+func RollbackTarget(text []byte) int {
+	var r struct {
+		Info struct {
+			Target int `json:"rollback_revision"`
+		} `json:"info"`
+	}
+	if json.Unmarshal(text, &r) != nil {
+		return 0
+	}
+	return r.Info.Target
+}
+
 // RollbackTo is the release that makes an earlier one again, under a new revision.
 func RollbackTo(text []byte, target, revision int) ([]byte, error) {
 	r, err := parseRelease(text)
