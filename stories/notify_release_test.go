@@ -11,15 +11,7 @@ import (
 // TestPeopleHearOfReleases: a chart that is installed, upgraded, and whose next version the API server refuses.
 func TestPeopleHearOfReleases(t *testing.T) {
 	w := offWorld(t, chartOfConfig)
-	e := newEndpoint(t)
-	w.notifies(e, "generic", "/all", "")
-	w.Apply(t, fmt.Sprintf(`
-apiVersion: notification.toolkit.fluxcd.io/v1beta3
-kind: Alert
-metadata: {name: all, namespace: %s}
-spec: {providerRef: {name: all}, eventSources: [{kind: HelmRelease, name: "*"}]}
-`, w.ns))
-	w.run(compose.RunOptions{Windows: shortWindows})
+	e := w.hearsOfReleases()
 	w.release("web", "")
 	e.await(t, "/all", `"reason":"InstallSucceeded"`, `"object":"release `+w.ns+`/web.v1 of chart web@1.0.0"`)
 	w.edit("charts/web/Chart.yaml", "1.0.0", "1.1.0")
@@ -35,6 +27,41 @@ spec: {providerRef: {name: all}, eventSources: [{kind: HelmRelease, name: "*"}]}
 			t.Errorf("%s came %d times, want %d: %s", text, n, want, strings.Join(e.at("/all"), "\n"))
 		}
 	}
+}
+
+// TestPeopleHearOfRemedies: a test of a release that succeeds and one that fails, a rollback, an uninstall after a failed install, and the uninstall of a
+// HelmRelease that is deleted.
+func TestPeopleHearOfRemedies(t *testing.T) {
+	w := offWorld(t, chartOfFailures)
+	e := w.hearsOfReleases()
+	w.release("web", "  test: {enable: true}\n  upgrade: {remediation: {remediateLastFailure: true}}\n")
+	w.release("gone", "  values: {after: \"3\"}\n  install: {remediation: {remediateLastFailure: true}}\n")
+	e.await(t, "/all", `"reason":"TestSucceeded"`, "release "+w.ns+"/web.v1 of chart web@1.0.0")
+	e.await(t, "/all", `"reason":"UninstallSucceeded"`, `"severity":"error"`, "release "+w.ns+"/gone.v1 ", "gone-after")
+	w.wants("web", map[string]any{"test": "3"})
+	e.await(t, "/all", `"reason":"RollbackSucceeded"`, `"severity":"error"`, "Helm rollback to previous release "+w.ns+"/web.v1 ", "web-check", "exit code 3")
+	w.delete(helmReleases, w.ns, "web")
+	e.await(t, "/all", `"reason":"UninstallSucceeded"`, `"severity":"info"`, "Helm uninstall succeeded for release "+w.ns+"/web.v3 with chart web@1.0.0")
+	for text, want := range map[string]int{`"reason":"TestSucceeded"`: 1, `"reason":"RollbackSucceeded"`: 1, `"reason":"UninstallSucceeded"`: 2} {
+		if n := e.count("/all", text); n != want {
+			t.Errorf("%s came %d times, want %d: %s", text, n, want, strings.Join(e.at("/all"), "\n"))
+		}
+	}
+}
+
+// hearsOfReleases starts truce with an endpoint that hears of all HelmReleases at /all.
+func (w *world) hearsOfReleases() *endpoint {
+	w.t.Helper()
+	e := newEndpoint(w.t)
+	w.notifies(e, "generic", "/all", "")
+	w.Apply(w.t, fmt.Sprintf(`
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Alert
+metadata: {name: all, namespace: %s}
+spec: {providerRef: {name: all}, eventSources: [{kind: HelmRelease, name: "*"}]}
+`, w.ns))
+	w.run(compose.RunOptions{Windows: shortWindows})
+	return e
 }
 
 // TestAnAppThatIsDegradedIsAMatterOfItsOwn: one message with what its pods report, and one when it is healthy again, though the app does not wait for health.

@@ -142,7 +142,7 @@ func (t *terminations) end(key app.Key) {
 // emitDeletion reports what has been deleted with an app, and how that went.
 func (c *Controller) emitDeletion(e appEntry, deleted []object.ID, end report.Reason) {
 	front, ok := e.front.(deletionDialect)
-	if !ok {
+	if !ok || e.app.Policy.Mode != app.Enforce {
 		return
 	}
 	news := front.DeletionNews(e.cr, deleted, end)

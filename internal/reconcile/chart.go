@@ -306,7 +306,7 @@ func (r *appRun) reportAction(action hook.Step, ended remedy.Ended, cause string
 	if now == nil {
 		return
 	}
-	now.Action, now.Ended, now.Target, now.RemedyCause = action, ended, r.chart.decision.Target, ""
+	now.Action, now.Ended, now.Target, now.RemedyCause = action, ended, r.rollbackTarget(), ""
 	switch isRemedy := action == hook.Rollback || action == hook.Uninstall; {
 	case isRemedy:
 		now.RemedyCause = cause

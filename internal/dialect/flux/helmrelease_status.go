@@ -2,6 +2,7 @@ package flux
 
 import (
 	"cmp"
+	"fmt"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -195,4 +196,23 @@ func (HelmReleases) News(before, now object.Object) []notify.Event {
 		before = nil
 	}
 	return Kustomizations{}.News(before, now)
+}
+
+// DeletionNews returns what helm-controller reports when a HelmRelease is deleted: that its newest release was uninstalled, or that this has failed.
+func (h HelmReleases) DeletionNews(cr object.Object, _ []object.ID, end report.Reason) []notify.Event {
+	var s helmv2.HelmReleaseStatus
+	reader.DecodeStatus(cr, &s)
+	newest := s.History.Latest()
+	if h.App(cr, app.Policy{}).Prune != app.PruneDelete || newest == nil || newest.Status == string(hook.Uninstalled) {
+		return nil
+	}
+	of := fmt.Sprintf("release %s with chart %s", newest.FullReleaseName(), newest.VersionedChartName())
+	switch end {
+	case report.Succeeded:
+		return []notify.Event{{Severity: notify.Info, Reason: helmv2.UninstallSucceededReason, Text: "Helm uninstall succeeded for " + of, Revision: newest.ChartVersion}}
+	case report.PruneFailed:
+		return []notify.Event{{Severity: notify.Error, Reason: helmv2.UninstallFailedReason, Text: "Helm uninstall failed for " + of, Revision: newest.ChartVersion}}
+	default:
+		return nil
+	}
 }
