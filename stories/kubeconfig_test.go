@@ -40,12 +40,27 @@ spec:
   minReplicas: 1
   maxReplicas: 6
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
+-- there/gadget.yaml --
+{apiVersion: there.truce.dev/v1, kind: Gadget, metadata: {name: tool, namespace: NAMESPACE}, spec: {size: 3}}
 -- charts/web/Chart.yaml --
 {apiVersion: v2, name: web, version: 1.0.0}
 -- charts/web/templates/web.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}"}, data: {k: "{{ .Values.k }}", there: "{{ (lookup "v1" "ConfigMap" .Release.Namespace "asked").data.k }}"}}
 -- tenant/cm.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: of-tenant, namespace: NAMESPACE}, data: {k: there}}
+`
+
+// onlyThere defines a kind that the other cluster alone serves.
+const onlyThere = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.there.truce.dev}
+spec:
+  group: there.truce.dev
+  names: {kind: Gadget, plural: gadgets, singular: gadget}
+  scope: Namespaced
+  versions:
+  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
 `
 
 // farWorld is a story's world with another cluster beside its own. Both have a namespace of the same name.
@@ -122,6 +137,7 @@ func TestAnAppHasItsObjectsInAnotherCluster(t *testing.T) {
 	f := farWorld{offClusterWorld(t, elsewhere+mover), there}
 	f.works = append(f.works, f.ns)
 	there.Apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+f.ns+"}}")
+	established(t, there, there.Apply(t, onlyThere)[0])
 	f.start(app.Policy{})
 	f.app("here", "./here", defaultSpec)
 	f.app("there", "./there", inTheOtherCluster)

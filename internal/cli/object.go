@@ -15,6 +15,7 @@ import (
 type objectFlags struct {
 	*appFlags
 	question explain.Question
+	of       string
 }
 
 func (p *program) object() *objectFlags {
@@ -23,6 +24,8 @@ func (p *program) object() *objectFlags {
 
 func (f *objectFlags) add(cmd *cobra.Command, forms ...string) {
 	cmd.Flags().SortFlags = false
+	cmd.Flags().StringVar(&f.of, "of", "", "`APP` with spec.kubeConfig, as KIND/NAME: its object in the other cluster is meant")
+	f.complete(cmd, "of", f.completeApps)
 	f.config.AddFlags(cmd.Flags())
 	f.outputs(cmd, forms...)
 	f.complete(cmd, "context", f.completeContexts)
@@ -48,6 +51,13 @@ func (f *objectFlags) parse(args []string) (rest []string, err error) {
 // asked gathers what the question asks, and runs with it. Where the look at the app was stopped, the exit code says so in the end.
 func (f *objectFlags) asked(ctx context.Context, run func(explain.Subject) error) error {
 	return f.connected(ctx, func(c *Cluster) error {
+		if f.of != "" {
+			all, err := f.targets(ctx, c, []string{f.of})
+			if err != nil {
+				return err
+			}
+			f.question.Of = all[0]
+		}
 		s, err := c.Explain(ctx, f.question)
 		if err != nil {
 			return err

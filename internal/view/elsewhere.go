@@ -2,8 +2,10 @@ package view
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/apply/readonly"
 	"github.com/truce-gitops/truce/internal/apply/remote"
@@ -15,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report/explain"
 )
 
 // otherCluster is the cluster of an app's spec.kubeConfig, and what looks into it.
@@ -64,12 +67,26 @@ func isElsewhere(cr object.Object) bool {
 	return registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Kubeconfig.IsSet()
 }
 
+// lists reports whether an app's status lists the object of the question.
+func (t *explanation) lists(cr object.Object) bool {
+	return slices.ContainsFunc(registry.Commands()[cr.GVK()].Summarize(cr).Objects, func(o dialect.ListedObject) bool { return o.ID == t.subject.ID })
+}
+
+// noteElsewhere says which apps list an object of the same name in another cluster, where there is one in this cluster.
+func (t *explanation) noteElsewhere() {
+	for _, cr := range t.elsewhere {
+		if t.subject.Live != nil && t.lists(cr) {
+			key := appKeyOf(cr)
+			t.unknown(fmt.Sprintf("%s has an object of this name in another cluster: ask with --of %s/%s.", key, strings.ToLower(key.Kind), key.Name))
+		}
+	}
+}
+
 // gatherThere gathers what is known of an object that is not in this cluster from the app that lists it in another one. It reports whether there is such
 // an app.
 func (t *explanation) gatherThere(ctx context.Context) (bool, error) {
 	for _, cr := range t.elsewhere {
-		lists := func(o dialect.ListedObject) bool { return o.ID == t.subject.ID }
-		if !slices.ContainsFunc(registry.Commands()[cr.GVK()].Summarize(cr).Objects, lists) {
+		if !t.lists(cr) {
 			continue
 		}
 		there, leave, err := t.inClusterOf(ctx, registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}))
@@ -77,17 +94,49 @@ func (t *explanation) gatherThere(ctx context.Context) (bool, error) {
 		if err != nil {
 			return true, fmt.Errorf("%s is an object of %s: %w", t.subject.ID, appKeyOf(cr), err)
 		}
-		t.Cluster, t.subject.Unknown = there, nil
-		if err := t.look(ctx); err != nil {
-			return true, err
-		}
-		if err := t.walk(ctx, cr); err != nil {
-			return true, err
-		}
-		t.recall(ctx)
-		return true, nil
+		return true, t.gatherIn(ctx, cr, there)
 	}
 	return false, nil
+}
+
+// explainThere looks for the object of the question in the clusters of apps with spec.kubeConfig: of a kind that this cluster does not serve, or of the
+// app that is asked about. Otherwise it returns the error.
+func (c *Cluster) explainThere(ctx context.Context, q explain.Question, otherwise error) (explain.Subject, error) {
+	t := &explanation{Cluster: c, question: q, mask: c.engine.Mask}
+	if _, err := t.apps(ctx); err != nil {
+		return t.subject, err
+	}
+	for _, cr := range t.elsewhere {
+		if q.Of.Name != "" && q.Of != appKeyOf(cr) {
+			continue
+		}
+		there, leave, err := c.inClusterOf(ctx, registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}))
+		defer leave()
+		if err == nil {
+			err = t.find(ctx, there.objectClient())
+		}
+		switch {
+		case err == nil && t.lists(cr):
+			err = t.gatherIn(ctx, cr, there)
+			return t.subject, err
+		case err != nil && !errors.Is(err, cluster.ErrUnknownKind):
+			otherwise = errors.Join(otherwise, fmt.Errorf("%s: %w", appKeyOf(cr), err))
+		}
+	}
+	return t.subject, otherwise
+}
+
+// gatherIn gathers what is known of an app's object in its cluster.
+func (t *explanation) gatherIn(ctx context.Context, cr object.Object, there *Cluster) error {
+	t.Cluster, t.subject.Unknown = there, nil
+	if err := t.look(ctx); err != nil {
+		return err
+	}
+	if err := t.walk(ctx, cr); err != nil {
+		return err
+	}
+	t.recall(ctx)
+	return nil
 }
 
 // objects returns what looks into the cluster that the objects are in.

@@ -33,7 +33,13 @@ type explanation struct {
 
 // Explain gathers what is known of one object, as far as the question reaches. What could not be found out stands in the Subject.
 func (c *Cluster) Explain(ctx context.Context, q explain.Question) (explain.Subject, error) {
+	if q.Of.Name != "" {
+		return c.explainThere(ctx, q, fmt.Errorf("%s lists no %s/%s in another cluster", q.Of, q.Kind, q.Name))
+	}
 	t, err := c.explanation(ctx, q)
+	if errors.Is(err, cluster.ErrUnknownKind) && q.Reach != explain.ReachLive {
+		return c.explainThere(ctx, q, err)
+	}
 	if err != nil {
 		return explain.Subject{}, err
 	}
@@ -43,22 +49,29 @@ func (c *Cluster) Explain(ctx context.Context, q explain.Question) (explain.Subj
 	return t.subject, t.gather(ctx)
 }
 
-// explanation finds the kind that a question names.
+// explanation finds the kind that a question names in this cluster.
 func (c *Cluster) explanation(ctx context.Context, q explain.Question) (*explanation, error) {
 	t := &explanation{Cluster: c, question: q, mask: c.engine.Mask}
-	served, err := c.cluster.Find(ctx, q.Kind)
+	err := t.find(ctx, c.cluster)
 	if errors.Is(err, cluster.ErrUnknownKind) {
 		err = &exit.Error{Code: exit.Usage, Err: err}
 	}
+	return t, err
+}
+
+// find finds the kind that the question names in a cluster.
+func (t *explanation) find(ctx context.Context, in *cluster.Client) error {
+	q := t.question
+	served, err := in.Find(ctx, q.Kind)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	t.gvk = served.GVK
 	t.subject = explain.Subject{ID: object.ID{Group: served.GVK.Group, Kind: served.GVK.Kind, Name: q.Name}, Since: q.Since, Now: time.Now()}
 	if served.Namespaced {
 		t.subject.ID.Namespace = q.Namespace
 	}
-	return t, nil
+	return nil
 }
 
 // look reads the object at the version that is asked for.
@@ -83,6 +96,7 @@ func (t *explanation) gather(ctx context.Context) error {
 		return err
 	}
 	t.subject.Others = k.others
+	t.noteElsewhere()
 	if k.cr == nil && t.subject.Live == nil {
 		if found, err := t.gatherThere(ctx); found || err != nil {
 			return err

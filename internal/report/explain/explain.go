@@ -30,6 +30,8 @@ type Question struct {
 	Since           time.Duration // how far back the journal is asked; 0 for not at all
 	From            string        // a status page or a journal file; empty for the cluster's controller
 	Reach           Reach
+	// Of is the app whose object is meant: in the cluster of its objects. Its zero value is any app, this cluster first.
+	Of app.Key
 }
 
 // Reach says how far to look.
