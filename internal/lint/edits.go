@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -92,7 +91,7 @@ func (a selection) holds(name string) bool {
 // names reports whether a unit is meant, by its name or by where it lies.
 func (a selection) names(u discover.Unit) bool {
 	if a.app == "" {
-		return a.holds(u.File) || a.holds(path.Clean(u.App.Path))
+		return a.holds(u.File) || slices.ContainsFunc(u.Paths(), a.holds)
 	}
 	return slices.Contains([]string{u.Name(), u.App.Key.Name, u.App.Key.Namespace + "/" + u.App.Key.Name}, a.app)
 }

@@ -12,9 +12,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/controller"
@@ -201,7 +201,7 @@ func narrowTo(s discover.Discovery, dir string) discover.Discovery {
 	var units []discover.Unit
 	broken := map[string]bool{} // whose files may lie elsewhere
 	for _, u := range s.Units {
-		if in(u.File) || in(path.Clean(u.App.Path)) {
+		if in(u.File) || slices.ContainsFunc(u.Paths(), in) {
 			units = append(units, u)
 			broken[u.Name()] = broken[u.Name()] || u.Err != nil
 		}

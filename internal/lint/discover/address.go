@@ -131,7 +131,7 @@ func (t *finder) assume() {
 // mayShow reports whether an app can show which address is this repository's: an artifact, or a chart, need not be laid out as it is.
 func (t *finder) mayShow(w *wanted) bool {
 	a := w.unit.App
-	return w.unit.Dialect != Bare && !isArtifact(a.Source.Kind) && t.blocked(w) == "" && (a.Release == nil || t.isChart(a.Path))
+	return w.unit.Dialect != Bare && len(a.Parts) == 0 && !isArtifact(a.Source.Kind) && t.blocked(w) == "" && (a.Release == nil || t.isChart(a.Path))
 }
 
 // elsewhere says why the app is not rendered; the zero Skipped where it is.
@@ -146,6 +146,8 @@ func (t *finder) elsewhere(w *wanted) Skipped {
 	}
 	all := t.addresses(w.unit.App)
 	switch {
+	case len(w.unit.App.Parts) > 0:
+		return t.partElsewhere(w, left)
 	case slices.ContainsFunc(all, t.isTaken), t.byPath(w):
 		return t.outside(w, left)
 	case w.unit.App.Release != nil && isArtifact(w.unit.App.Source.Kind):
@@ -224,9 +226,6 @@ func (t *finder) blocked(w *wanted) string {
 		if p.Field == "spec" || p.Field == "spec.path" || strings.HasPrefix(p.Field, "spec.source") || strings.HasPrefix(p.Field, "spec.chart") {
 			return p.Field + ": " + p.Reason
 		}
-	}
-	if len(w.unit.App.Parts) > 0 {
-		return "spec.sources: " + unsupported + "; of an Application with several sources nothing is looked into"
 	}
 	return ""
 }

@@ -19,13 +19,15 @@ func (t *finder) cover(which func(*wanted) bool) cover {
 			continue
 		}
 		if w.unit.Dialect != Bare && (w.unit.App.Release == nil || w.done) {
-			c.dirs[w.unit.App.Path] = true
+			for _, dir := range w.unit.Paths() {
+				c.dirs[dir] = true
+			}
 		}
 		for _, name := range w.unit.Reads {
 			c.reads[name] = true
 		}
 		if w.unit.Err != nil {
-			c.failed = append(c.failed, w.unit.App.Path)
+			c.failed = append(c.failed, w.unit.Paths()...)
 		}
 	}
 	return c

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/render/joined"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -175,7 +176,7 @@ func (t *finder) want(d document, k Kind, by *wanted) {
 // app reads a custom resource. The revision is empty: a working tree has none.
 func (t *finder) app(d document, k Kind) app.App {
 	const digits = 40
-	return k.Apps.App(d.object, app.Policy{}).AtRevision(strings.Repeat("0", digits), t.files)
+	return inOneTree(k.Apps.App(d.object, app.Policy{})).AtRevision(strings.Repeat("0", digits), t.files)
 }
 
 // ready are the apps that can be rendered now. Those whose GitRepository nothing has described yet come after all others, since one of these
@@ -246,14 +247,16 @@ func (t *finder) reportProgress(total int) {
 }
 
 func (t *finder) unit(ctx context.Context, u *Unit) error {
-	if info, err := fs.Stat(t.files, u.App.Path); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
-		return fmt.Errorf("it is read at %s%s", u.App.Path, noDirectory)
+	for _, dir := range u.Paths() {
+		if info, err := fs.Stat(t.files, dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+			return fmt.Errorf("it is read at %s%s", dir, noDirectory)
+		}
 	}
 	request, err := u.Request(t.files)
 	if err != nil {
 		return err
 	}
-	result, err := t.Render.Render(ctx, request)
+	result, err := joined.Renderer{Each: t.Render}.Render(ctx, request)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package discover
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -26,7 +27,11 @@ func namespacedObjects(rendered []render.Object, a app.App) ([]desired.Object, e
 			continue // it is another object at each creation
 		}
 		o := settled(r, a, wide)
-		if f, there := first[o.ID]; there {
+		f, there := first[o.ID]
+		switch {
+		case there && len(a.Parts) > 0: // of several sources the last one counts
+			out = slices.DeleteFunc(out, func(before desired.Object) bool { return before.ID == o.ID })
+		case there:
 			return nil, &render.Error{File: r.File, Line: r.Line, Err: fmt.Errorf("%s is already at %s:%d", o.ID, f.File, f.Line)}
 		}
 		first[o.ID] = r

@@ -2,7 +2,6 @@ package discover
 
 import (
 	"io/fs"
-	"path"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -20,7 +19,9 @@ func (u Unit) Entry(files fs.FS, file string) desired.Place {
 		return desired.Place{}
 	}
 	e := entries{files: files, file: file, top: top, seen: map[string]bool{}}
-	e.walk(path.Clean(u.App.Path), desired.Place{})
+	for _, dir := range u.Paths() {
+		e.walk(dir, desired.Place{})
+	}
 	switch {
 	case e.best.File != "":
 		return e.best

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/joined"
 )
 
 // intent is what an edit is to change: a field that goes from objects, and the custom resource of an app.
@@ -225,7 +226,7 @@ func (m *planner) rendered(ctx context.Context, u discover.Unit, files *tree) ([
 	if err != nil {
 		return nil, err
 	}
-	result, err := m.Render.Render(ctx, request)
+	result, err := joined.Renderer{Each: m.Render}.Render(ctx, request)
 	return result.Objects, err
 }
 

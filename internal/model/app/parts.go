@@ -16,7 +16,7 @@ import (
 type Part struct {
 	Source SourceKey
 	Field  string // of the custom resource that names it, for messages
-	Dir    string // of its files in the tree of all
+	Dir    string // of its files in the tree of all; empty where that is one repository
 	// FilesOnly says that nothing is rendered of it: other parts read its files.
 	FilesOnly bool
 	Path      string // in the tree of all, as all paths that a part names
@@ -74,7 +74,7 @@ func (a App) OfPart(p Part) App {
 
 // PartOf returns the index of the source that a file is of, and -1 for an app with one source.
 func (a App) PartOf(file string) int {
-	return slices.IndexFunc(a.Parts, func(p Part) bool { return strings.HasPrefix(file, p.Dir+"/") })
+	return slices.IndexFunc(a.Parts, func(p Part) bool { return p.Dir != "" && strings.HasPrefix(file, p.Dir+"/") })
 }
 
 // OfFile returns the app as it holds for the source that a file is of.

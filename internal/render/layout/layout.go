@@ -78,7 +78,7 @@ func requestOfParts(files source.Tree, a app.App) (render.Request, app.Layout, e
 		if err != nil {
 			return out, "", err
 		}
-		if q.Chart == nil {
+		if q.Chart == nil && p.Dir != "" {
 			q.Prefix, q.Files = p.Dir, tree.Subtree(files, p.Dir)
 			q.Path = cmp.Or(strings.TrimPrefix(strings.TrimPrefix(q.Path, p.Dir), "/"), ".")
 		}
