@@ -81,3 +81,23 @@ func TestAnAppThatIsDegradedIsAMatterOfItsOwn(t *testing.T) {
 		t.Errorf("the end came %d times: %s", n, strings.Join(e.at("/all"), "\n"))
 	}
 }
+
+// TestACommitIsPendingWhileItsRunIsUnderWay: its status is pending once while the app waits for health, then success; people hear of the result alone.
+func TestACommitIsPendingWhileItsRunIsUnderWay(t *testing.T) {
+	w := offWorld(t, "-- app/all.yaml --\n"+configMap("web")+jobHook("slow", "of: stories", "1"))
+	e := newEndpoint(t)
+	w.notifies(e, "gitea", "/org/fleet", "")
+	w.notifies(e, "generic", "/all", "")
+	w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h\ntargetNamespace: "+w.ns)
+	statuses := "/api/v1/repos/org/fleet/statuses/" + w.repo.Head()
+	e.await(t, statuses, `"state":"pending"`, `"context":"kustomization/app/`)
+	w.exists(jobs, "slow")
+	w.check("app") // which writes the status again
+	w.endJob("slow", "Complete")
+	e.await(t, statuses, `"state":"success"`)
+	e.await(t, "/all", "ReconciliationSucceeded")
+	if got := e.at(statuses); len(got) != 2 || strings.Contains(strings.Join(e.at("/all"), ""), "Progressing") {
+		t.Errorf("the statuses are %v, and the messages %v", got, e.at("/all"))
+	}
+}

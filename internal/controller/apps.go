@@ -37,6 +37,7 @@ type appEntry struct {
 	begun           time.Time        // of the run that is under way; zero for none
 	statusWrittenAt time.Time        // of the last status write
 	news            string           // that were reported last
+	progress        string           // the revision of which it was reported last that it is being brought out
 	trouble         string           // its health, where it is degraded, as it was reported last
 	opened          time.Time        // when the newest matter of a message about it has opened
 	said            *writtenRevision // what the status that was written last says of the revision; nil for none

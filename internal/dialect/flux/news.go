@@ -48,3 +48,11 @@ func (Kustomizations) News(before, now object.Object) []notify.Event {
 	}
 	return []notify.Event{n}
 }
+
+// Progress returns what a status says of a revision that is being brought out, as kustomize-controller reports by its reason Progressing; false for one
+// that was applied before.
+func (Kustomizations) Progress(status object.Object) (text string, underWay bool) {
+	o := outcomeOf(status)
+	underWay = o.ready.Status == metav1.ConditionUnknown && o.ready.Reason == meta.ProgressingReason && o.Attempted != "" && o.Attempted != o.Applied
+	return o.ready.Message, underWay
+}

@@ -53,3 +53,23 @@ func TestEachReleaseIsNews(t *testing.T) {
 		}
 	}
 }
+
+// TestARevisionThatIsBroughtOutIsUnderWay, and one that was applied before is not, whatever its health is by now.
+func TestARevisionThatIsBroughtOutIsUnderWay(t *testing.T) {
+	waits := standing("Unknown", "Progressing", "waits for health", "b")
+	waits["lastAppliedRevision"] = "a"
+	for text, c := range map[string]struct {
+		status object.Object
+		want   bool
+	}{
+		"waits for health":       {waits, true},
+		"of an applied revision": {standing("Unknown", "Progressing", "of an applied revision", "b"), false},
+		"Applied revision: b":    {standing("True", "ReconciliationSucceeded", "Applied revision: b", "b"), false},
+		"waits for another app":  {standing("False", "DependencyNotReady", "waits for another app", "b"), false},
+		"":                       {nil, false},
+	} {
+		if got, is := (Kustomizations{}).Progress(c.status); got != text || is != c.want {
+			t.Errorf("%q: got %q, %t", text, got, is)
+		}
+	}
+}

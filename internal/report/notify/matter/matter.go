@@ -27,6 +27,8 @@ const (
 	Failure   = "failure" // of an app's run
 	HeldPrune = "prune"   // that waits for a person
 	Unhealthy = "health"  // of an app that is degraded
+	// Progress is a run that is under way: the status of its commit shows it, and no message is sent.
+	Progress = "progress"
 )
 
 // State is what is remembered of a matter. The zero value is one that is not open.
@@ -59,10 +61,13 @@ func PrefixOf(m notify.Message) string { return m.About.String() + "\x00" }
 //	| open   | opens, other form  | open   | yes                         |
 //	| open   | ends               | closed | yes                         |
 //	| closed | ends               | closed | unless said within Repeat   |
+//	| any    | of Progress        | as it is | no                        |
 //
-// The last line is for what opened and ended between two looks: the message of the end says it all.
+// The line before the last is for what opened and ended between two looks: the message of the end says it all.
 func Advance(was State, m notify.Message) (State, bool) {
 	switch {
+	case m.Matter.Kind == Progress:
+		return was, false
 	case m.Matter.Kind == "" || m.Matter.Phase == notify.Once, m.Matter.Phase == notify.Ends && !was.Open:
 		form := m.Reason + "\x00" + m.Revision + "\x00" + m.Text
 		if was.Form == form && m.At.Sub(was.At) < Repeat {
