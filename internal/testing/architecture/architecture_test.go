@@ -24,6 +24,7 @@ var rules = []rule{
 	{"pure-packages-are-pure", purePackagesArePure},
 	{"one-importer", oneImporter},
 	{"raw-values-stay-hidden", rawValuesStayHidden},
+	{"deletes-are-listed", deletesAreListed},
 	{"says-what-it-is-for", everyPackageSaysWhatItIsFor},
 	{"every-name-documented", everyNameIsDocumented},
 	{"no-drawers", noDrawers},
