@@ -109,8 +109,8 @@ func ExecuteSteps(ctx context.Context, w Writer, t Target, live object.Object, s
 	return live, nil
 }
 
-// ExecuteStep makes one write: all writes to users' objects come here. t is the live object that the step was decided on. After Prune there is
-// no object to return.
+// ExecuteStep makes one write: all writes of objects that an app describes come here; hooks and stored releases have their own. t is the live
+// object that the step was decided on. After Prune there is no object to return.
 func ExecuteStep(ctx context.Context, w Writer, t Target, live object.Object, s decide.Step) (object.Object, error) {
 	switch s.Verb {
 	case decide.Prune:

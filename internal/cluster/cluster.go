@@ -3,7 +3,7 @@
 // In: a kubeconfig, a context, or the pod's own service account.
 // Out: the one Client that every read and write goes through, and where each kind is served.
 // Promise: there is no other place that makes clients; an empty identity is refused; a kind is unknown only if the server said so.
-// Not here: what is read (live) or written (act/ssa, controller).
+// Not here: what is read (live) or written (apply/ssa, controller).
 package cluster
 
 import (

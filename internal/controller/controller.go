@@ -4,7 +4,7 @@
 // Out: runs of reconcile, fetches of sources, and status, events and finalizers of the custom resources.
 // Promise: no app waits for another: readiness and dependencies are events; one app, source or object is worked on by one goroutine at
 // a time; a status is written once for each real change.
-// Not here: any logic of what to do (reconcile and the judges), the words of a status (front).
+// Not here: any logic of what to do (reconcile and the judges), the words of a status (dialect).
 package controller
 
 import (

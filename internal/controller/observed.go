@@ -8,7 +8,7 @@ import (
 // Beside another controller (observe mode) truce writes nothing to custom resources: neither status nor finalizer, nor events about
 // them. What it saw is in its report and its journal.
 
-// modeKey is the annotation by which a source's custom resource says who writes its status, as an app's says it (front).
+// modeKey is the annotation by which a source's custom resource says who writes its status, as an app's says it (dialect).
 const modeKey = "truce.dev/mode"
 
 // observes reports whether truce only watches what another controller does about an app.

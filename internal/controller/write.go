@@ -82,7 +82,7 @@ func (c *Controller) noteStatusWritten(key app.Key, r report.Report) {
 	}
 }
 
-// newsDialect is a front that knows which changes of a status its dialect's users expect to hear of.
+// newsDialect is a dialect that knows which changes of a status its dialect's users expect to hear of.
 type newsDialect interface {
 	News(before, now object.Object) []notify.Event
 }

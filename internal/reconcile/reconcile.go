@@ -71,7 +71,7 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 	return r.done()
 }
 
-// Dependencies are what carries the stages, chosen by wire.
+// Dependencies are what carries the stages, chosen by compose.
 type Dependencies struct {
 	Sources Sources
 	// Histories compares the commits of a source; nil for not comparing.

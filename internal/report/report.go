@@ -3,7 +3,7 @@
 // In: what each stage of a run returned.
 // Out: Report, from which every condition, event, sentence, table and page is made; State, in whose words all of them say how the app is.
 // Promise: pure; what is known of a run that failed is in it; values of Secrets are not; a State says why, unless it is Synced and Healthy.
-// Not here: the words of a dialect's status (front), keeping reports (journal), showing them (cli, web).
+// Not here: the words of a dialect's status (dialect), keeping reports (journal), showing them (cli, web).
 package report
 
 import (

@@ -12,7 +12,7 @@ func (r *reading) policy(cr object.Object, process app.Policy) app.Policy {
 	return r.Policy(cr, process, app.AdditionsReport) // Argo CD itself neither shows nor removes what is added by hand
 }
 
-// annotationsRead are the annotations of truce that this front reads.
+// annotationsRead are the annotations of truce that this dialect reads.
 var annotationsRead = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, reader.ApproveKey, reader.GuardKey}
 
 // annotations refuses those that contradict each other, and reports what may be a typing error.

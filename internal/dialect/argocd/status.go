@@ -219,10 +219,10 @@ func observedAt(r report.Report) time.Time {
 	return r.Seen
 }
 
-// ownKeys are the fields of a status that this front writes.
+// ownKeys are the fields of a status that this dialect writes.
 var ownKeys = []string{"sync", "health", "resources", "conditions", "operationState", "history", "reconciledAt", "sourceType", "summary"}
 
-// statusMap turns a status into decoded JSON, over what the custom resource bears and this front does not know.
+// statusMap turns a status into decoded JSON, over what the custom resource bears and this dialect does not know.
 func statusMap(cr object.Object, s applicationStatus) map[string]any {
 	out := map[string]any{}
 	before, _ := cr["status"].(map[string]any)

@@ -3,7 +3,7 @@
 // In: a custom resource, and fields to set or to take away.
 // Out: the changed custom resource, or the first thing that cannot be done.
 // Promise: what is not named stays as it is; a value of another form is never written over.
-// Not here: which fields a change is about (the fronts), writing custom resources (wire).
+// Not here: which fields a change is about (the dialects), writing custom resources (view).
 package editor
 
 import (

@@ -2,8 +2,8 @@
 //
 // In: Kustomizations (kustomize.toolkit.fluxcd.io/v1), HelmReleases (helm.toolkit.fluxcd.io/v2) and GitRepositories, OCIRepositories, Buckets, HelmRepositories, HelmCharts and ExternalArtifacts (source.toolkit.fluxcd.io/v1), with the fields of
 // Kustomization that Flux lacks: ignoreDifferences, syncInterval, remediation, validation.
-// Out: an app.App or a front.Source; a status with Flux's conditions, reasons and inventory.
-// Promise: as front; each field is read by itself, so that one bad value hides no other; a field that would change what happens and
+// Out: an app.App or a dialect.Source; a status with Flux's conditions, reasons and inventory.
+// Promise: as dialect; each field is read by itself, so that one bad value hides no other; a field that would change what happens and
 // that truce cannot do is a Problem, one that no schema knows is a Note.
 // Not here: what is done about an app (reconcile).
 package flux

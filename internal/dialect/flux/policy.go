@@ -70,7 +70,7 @@ func sameRemediation(a, b Remediation) bool {
 	return yes(a) == yes(b) && spacing(a) == spacing(b)
 }
 
-// knownAnnotations are the annotations of truce that a front reads.
+// knownAnnotations are the annotations of truce that a dialect reads.
 var knownAnnotations = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, ignoreKey, remediateKey, identity.MovedToKey, reader.ApproveKey, reader.GuardKey, revisionKey, dependsOnKey}
 
 // annotations refuses those that contradict each other, and reports what may be a typing error.

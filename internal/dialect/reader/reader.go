@@ -4,7 +4,7 @@
 // Out: the structs filled as far as they can be; Problems that refuse the resource, and Notes that are worth saying.
 // Promise: each field is read by itself, so that one bad value hides no other; nothing panics; what is wrong is said in the words of
 // people who have never seen a Go type, and once; no credential is in a message.
-// Not here: which fields there are, and what they mean (the fronts).
+// Not here: which fields there are, and what they mean (the dialects).
 package reader
 
 import (
@@ -64,7 +64,7 @@ func (r *Reader) Unsupported(field, instead string) {
 	r.Problem(field, "not supported yet; %s", instead)
 }
 
-// Kind refuses anything but the one kind and version that a front reads.
+// Kind refuses anything but the one kind and version that a dialect reads.
 func (r *Reader) Kind(cr object.Object, apiVersion, kind string) {
 	if got := cr.APIVersion(); got != apiVersion {
 		r.Problem("apiVersion", "want %s, not %q", apiVersion, got)

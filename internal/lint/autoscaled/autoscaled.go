@@ -3,7 +3,7 @@
 // In: workloads as the cluster has them, what claims their counts, the Applications that agreed to live with differences.
 // Out: a Row for each workload under Git that is autoscaled: whose it is, what Git's hold on the count is, and who wrote the count last.
 // Promise: pure; a hold is said only if a record shows it; what no record shows is Unclear, and never called a conflict.
-// Not here: reading the cluster (wire), what the files in Git say (audit).
+// Not here: reading the cluster (view), what the files in Git say (rules).
 package autoscaled
 
 import (

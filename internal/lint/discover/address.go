@@ -217,7 +217,7 @@ func assumptionText(address string, all, there int) string {
 	return fmt.Sprintf("%s is taken for this repository: of %d apps that are read from it, %d name a directory that is here", address, all, there)
 }
 
-// unsupported begins the problem that a front has with what truce cannot do (reader.Lacks).
+// unsupported begins the problem that a dialect has with what truce cannot do (reader.Lacks).
 const unsupported = "not supported yet"
 
 // blocked is the problem for which it is not known what the app reads; empty for none. Its other problems hinder no look.

@@ -47,7 +47,7 @@ func childNode(n *yaml.Node, step string) (key, value *yaml.Node) {
 }
 
 // fieldSteps cuts the name of a field of a custom resource at its dots and brackets: spec.patches[0].patch, metadata.annotations["a.b/c"]. What
-// fronts call "annotation KEY" is one of metadata.annotations.
+// dialects call "annotation KEY" is one of metadata.annotations.
 func fieldSteps(at string) []string {
 	if key, ok := strings.CutPrefix(at, "annotation "); ok {
 		key, _, _ = strings.Cut(key, "[")

@@ -3,7 +3,7 @@
 // In: a file of YAML or JSON, and edits of its documents' trees.
 // Out: the file with as few bytes changed as there can be: comments, blank lines, quotes, indentation, line endings and order stay.
 // Promise: pure; what comes out has been parsed again, and every document of it is exactly what was asked for, or there is an error and no file.
-// Not here: which edit is right (mend), reading and writing files (wire).
+// Not here: which edit is right (fix), reading and writing files (lint).
 package yamledit
 
 import (

@@ -1,9 +1,9 @@
 // Package app answers: what did the user ask to keep in sync, from where, into where, under which policy?
 //
-// In: nothing; the fronts translate a dialect's custom resource into it.
+// In: nothing; the dialects translate a custom resource into it.
 // Out: App, the neutral form that every stage reads.
 // Promise: no word of it belongs to one dialect.
-// Not here: reading custom resources (front), when to run (controller), what Git holds (source, render, desired).
+// Not here: reading custom resources (dialect), when to run (controller), what Git holds (source, render, desired).
 package app
 
 import (
@@ -202,7 +202,7 @@ type Wait string
 // Validation says when objects are checked before the first of a revision is applied.
 type Validation string
 
-// The policies' values. The zero values are no policy: a front must choose.
+// The policies' values. The zero values are no policy: a dialect must choose.
 const (
 	PruneDelete Prune = "Delete" // remove them
 	PruneKeep   Prune = "Keep"   // leave them where they are

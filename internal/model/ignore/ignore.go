@@ -1,6 +1,6 @@
 // Package ignore answers: which differences did the user agree to live with?
 //
-// In: rules as a front read them (a target; JSON pointers, jq expressions, field managers), an object as Git wants it and as it
+// In: rules as a dialect read them (a target; JSON pointers, jq expressions, field managers), an object as Git wants it and as it
 // is in the cluster, and what the expressions select in the two; and the annotation of Git's object that names pointers.
 // Out: for one object, the fields that its rules cover, with the rule that does; what is wrong with the rules, in sentences.
 // Promise: pure; a covered field is left out of what is applied, in every sync, whatever its value, and is never copied from live

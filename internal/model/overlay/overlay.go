@@ -3,7 +3,7 @@
 // In: the texts by which custom resources and flags write overrides of images and replicas.
 // Out: Overlay, the neutral form of what a custom resource lays over a kustomization, and each part of it with the field that asks for it.
 // Promise: pure; no word of it belongs to one dialect; a text that is no override is refused, never guessed at.
-// Not here: reading custom resources (front), laying the parts over files (render/kustomize), the target namespace (app).
+// Not here: reading custom resources (dialect), laying the parts over files (render/kustomize), the target namespace (app).
 package overlay
 
 import (

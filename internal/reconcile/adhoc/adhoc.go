@@ -4,7 +4,7 @@
 // Out: what an app's report says of each: its fields with writer and verdict, its health, why it could not be compared.
 // Promise: pure; no mark, no inventory and no memory is needed; values of Secrets are masked; a pair that is not of one
 // identity and version is never compared.
-// Not here: rendering, reading files and clusters (wire), tables and exit codes (cli).
+// Not here: rendering, reading files and clusters (compose), tables and exit codes (cli).
 package adhoc
 
 import (

@@ -3,7 +3,7 @@
 // In: what happened to an app, in its dialect's words, and with the evidence.
 // Out: the same at a receiver's.
 // Promise: no worker waits for a receiver; a message is the text of an Event, redacted like it; a message that does not arrive loses no state.
-// Not here: which news there are (front, controller), the forms of receivers (the children).
+// Not here: which news there are (dialect, controller), the forms of receivers (the children).
 package notify
 
 import (

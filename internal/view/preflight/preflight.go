@@ -3,7 +3,7 @@
 // In: facts about the cluster, about the installed controller if there is one, and about this machine.
 // Out: a finding for each fact: whether it is as it should be, and what to do where it is not.
 // Promise: pure; what could not be read is a finding, and never counts as good.
-// Not here: gathering facts (wire), printing findings (cli).
+// Not here: gathering facts (view), printing findings (cli).
 package preflight
 
 import (

@@ -4,7 +4,7 @@
 // Out: one POST a message, in the form of Flux's events (github.com/fluxcd/pkg/apis/event, Event).
 // Promise: a receiver that is away for a moment gets it later, one that says "too many" is not asked again; the address's credentials
 // are in no error.
-// Not here: which news there are (front, controller).
+// Not here: which news there are (dialect, controller).
 package webhook
 
 import (
