@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -24,7 +26,7 @@ func (w *world) adoptedAlone(other neighbour, how birth) (truce func(...string) 
 	other.app(w)
 	w.t.Cleanup(func() { w.freed(other.kind, "web") })
 	d, s = w.Watch(w.t, deployments, w.ns, "web"), w.Watch(w.t, configmaps, w.ns, "settings")
-	w.start(app.Policy{Mode: app.Observe})
+	w.run(compose.RunOptions{Settings: controller.Settings{Process: app.Policy{Mode: app.Observe}}, Windows: shortWindows})
 	truce = w.truce()
 	w.saysOf(truce, 0, "adopt web", "adopted (alone), 3 objects")
 	ours := func(o *unstructured.Unstructured) bool { return isOurs(o, other.manager) }
@@ -79,6 +81,8 @@ func TestAnAdoptedAppIsLeftToTheOtherThatComesBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := offArgoWorld(t, kept)
+			e := newEndpoint(t)
+			w.notifies(e, "generic", "/errors", "eventSeverity: error")
 			truce, d, s := w.adoptedAlone(c.other, c.birth)
 			key := appKeyOf(w.get(c.other.kind, "web").GetKind(), w.ns, "web")
 			w.load(8)
@@ -93,23 +97,16 @@ func TestAnAdoptedAppIsLeftToTheOtherThatComesBack(t *testing.T) {
 				t.Errorf("the custom resource remembers %q", text)
 			}
 			w.events("AdoptionLost", c.by+" works on the app again")
+			e.await(t, "/errors", `"reason":"AdoptionLost"`, `"name":"web"`, c.by+" works on the app again after the adoption", c.other.manager+" wrote ")
 			lost := slices.ContainsFunc(w.history("web"), func(e journal.Entry) bool { return e.What == journal.Lost })
 			if !lost {
 				t.Errorf("the history does not show it: %v", w.history("web"))
 			}
 			w.saysOf(truce, 0, "app list", c.by+"'s)", c.by+" works on the app again")
 
-			since := len(w.writesTo("web")) + len(w.writesTo("settings"))
-			for _, value := range []string{"other", "3", "1"} { // the other goes on, with drift of its own in between
-				w.kubectl("patch", "configmap/settings", "--type=merge", "-p", `{"data":{"a":"`+value+`"}}`)
-				c.again(w, manifest)
-			}
-			w.edit("apps/web/settings.yaml", `a: "1"`, `a: "5"`)
-			w.until("truce has compared the newest commit", func() bool {
-				return strings.HasSuffix(w.running.Engine.Report(key).Revision, w.repo.Head())
-			})
-			if got := append(w.writesTo("web"), w.writesTo("settings")...); len(got) > since {
-				t.Errorf("truce wrote after it had left the app: %v", got[since:])
+			w.leavesAlone(key, func() { c.again(w, manifest) })
+			if n := e.count("/errors", `"reason":"AdoptionLost"`); n != 1 {
+				t.Errorf("the message came %d times, want once: %s", n, strings.Join(e.at("/errors"), "\n"))
 			}
 
 			w.Apply(t, replaceNS(strings.ReplaceAll(fluxRuns, "kustomize-controller", runner(c.other)), w.ns))
@@ -125,6 +122,23 @@ func TestAnAdoptedAppIsLeftToTheOtherThatComesBack(t *testing.T) {
 				t.Errorf("still %q", text)
 			}
 		})
+	}
+}
+
+// leavesAlone checks that truce compares a commit and writes nothing, while the other controller goes on, with drift of its own in between.
+func (w *world) leavesAlone(key app.Key, goOn func()) {
+	w.t.Helper()
+	since := len(w.writesTo("web")) + len(w.writesTo("settings"))
+	for _, value := range []string{"other", "3", "1"} {
+		w.kubectl("patch", "configmap/settings", "--type=merge", "-p", `{"data":{"a":"`+value+`"}}`)
+		goOn()
+	}
+	w.edit("apps/web/settings.yaml", `a: "1"`, `a: "5"`)
+	w.until("truce has compared the newest commit", func() bool {
+		return strings.HasSuffix(w.running.Engine.Report(key).Revision, w.repo.Head())
+	})
+	if got := append(w.writesTo("web"), w.writesTo("settings")...); len(got) > since {
+		w.t.Errorf("truce wrote after it had left the app: %v", got[since:])
 	}
 }
 

@@ -96,7 +96,7 @@ func (e *endpoint) count(path, text string) int {
 	return n
 }
 
-// notifies creates a Provider whose address is a path of the endpoint, and an Alert for the app my-app with further lines of its spec.
+// notifies creates a Provider whose address is a path of the endpoint, and an Alert for all apps of the namespace with further lines of its spec.
 func (w *world) notifies(e *endpoint, kind, path, alert string) {
 	w.t.Helper()
 	name := strings.ReplaceAll(strings.Trim(path, "/"), "/", "-")
@@ -116,7 +116,7 @@ kind: Alert
 metadata: {name: %[1]s, namespace: %[2]s}
 spec:
   providerRef: {name: %[1]s}
-  eventSources: [{kind: Kustomization, name: "*"}]
+  eventSources: [{kind: Kustomization, name: "*"}, {kind: Application, name: "*"}]
   %[6]s
 `, name, w.ns, e.URL, path, kind, alert))
 }
