@@ -67,6 +67,7 @@ type PruneInput struct {
 	Limit          *int              // see app.App.PruneLimit
 	Approved       string            // the token that a user has approved
 	Continued      string            // the token of what is left of an approved list
+	Earlier        string            // the uid of another app of this name, whose record names the objects; empty for none
 	AppDeleted     bool              // the app itself was deleted: its user has asked for it
 }
 
@@ -184,6 +185,9 @@ func tooMuch(in PruneInput, list []object.ID) string {
 		if precious[id.Kind] {
 			return fmt.Sprintf("%s would be deleted, and what it holds with it", id)
 		}
+	}
+	if len(list) > 0 && in.Earlier != "" {
+		return fmt.Sprintf("%d of %d objects would be deleted, which an earlier app of this name (uid %s) may have left", len(list), max(in.Total, len(list)), in.Earlier)
 	}
 	if len(list) == 0 || !exceeds(in, len(list)+in.RecentlyPruned) {
 		return ""

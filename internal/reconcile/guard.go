@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/app"
 )
 
 // origin is the identity of the app as this run reads it.
@@ -32,7 +33,7 @@ func (r *appRun) windowBegin() time.Time { return r.engine.Now().Add(-decide.Pru
 // countGuard adds to a judgement what the prune guard counts besides the objects that leave now.
 func (r *appRun) countGuard(ctx context.Context, s *pruneRun, leaving int) {
 	g := r.inventory.Guard
-	s.in.Continued = g.Continued
+	s.in.Continued, s.in.Earlier = g.Continued, earlierApp(r.app, r.inventory)
 	for _, p := range g.Since(r.windowBegin()) {
 		s.in.RecentlyPruned += p.Count
 		if p.Moved {
@@ -46,6 +47,15 @@ func (r *appRun) countGuard(ctx context.Context, s *pruneRun, leaving int) {
 	if moved := r.originChange(ctx, 2*(leaving+s.in.RecentlyPruned) > s.in.Total); moved != "" {
 		s.in.IdentityChange = moved
 	}
+}
+
+// earlierApp is the uid of the app that the record is of, if that is another one of the same name: one that has been deleted without its objects, and
+// whose record was put back, or one whose custom resource was made again, as from a backup.
+func earlierApp(a app.App, saved inventory.Record) string {
+	if saved.AppUID == a.UID {
+		return ""
+	}
+	return saved.AppUID
 }
 
 // originChange says what of the app's identity is not what it was when nothing was left to prune; empty for nothing. The commits are compared only

@@ -99,7 +99,9 @@ func (r *appRun) writeInventory(ctx context.Context) error {
 		return &stageError{report.RecordFailed, err}
 	}
 	defer l.unlock()
-	r.inventory.AppUID = r.app.UID
+	if r.inventory.AppUID == "" || len(r.unnamedEntries()) == 0 {
+		r.inventory.AppUID = r.app.UID // else what an earlier app of this name has made stays known as that
+	}
 	ahead := inventory.AddEntries(r.inventory, r.identities())
 	if err := l.save(ctx, r.engine.Inventory, ahead); err != nil {
 		return &stageError{report.RecordFailed, err}

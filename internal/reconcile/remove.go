@@ -35,7 +35,7 @@ func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, aw
 	}
 	saved = inventory.MergeEntries(saved, newerUIDs(saved, made))
 	before := len(saved.Entries)
-	left, err := e.withoutNamespaceContent(ctx, a, saved.Entries)
+	left, err := e.withoutNamespaceContent(ctx, a, entriesOfApp(a, saved, made))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -70,6 +70,14 @@ func (e *Engine) EndRemoval(ctx context.Context, a app.App) error {
 		return err
 	}
 	return e.Inventory.Delete(ctx, a.Key)
+}
+
+// entriesOfApp are the entries of a record that go with the app. Of the record of an earlier app of this name only what this one has made goes.
+func entriesOfApp(a app.App, saved inventory.Record, made map[object.ID]string) []inventory.Entry {
+	if earlierApp(a, saved) == "" {
+		return saved.Entries
+	}
+	return slices.DeleteFunc(slices.Clone(saved.Entries), func(entry inventory.Entry) bool { return made[entry.ID] == "" })
 }
 
 func (s *pruneRun) deletedIDs() []object.ID {

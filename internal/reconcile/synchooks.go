@@ -201,7 +201,7 @@ func (s *syncHooks) Record(ctx context.Context, runs map[int]hook.Run) error {
 func (s *syncHooks) save(ctx context.Context, op inventory.Operation) error {
 	r := s.run
 	next := r.inventory
-	next.AppUID, next.Operation = r.app.UID, op
+	next.Operation = op
 	if err := r.engine.save(ctx, next); err != nil {
 		return &stageError{report.RecordFailed, err}
 	}
