@@ -32,8 +32,9 @@ func (p *program) mask() (redact.Mask, error) {
 // adhocFlags are those of the commands on files. Of appFlags they have the form of the output and its completion.
 type adhocFlags struct {
 	appFlags
-	query  files.Query
-	claims string
+	query   files.Query
+	servers serverFlags
+	claims  string
 }
 
 func (p *program) adhoc() *adhocFlags {
@@ -62,7 +63,9 @@ func (f *adhocFlags) path(args []string) error {
 	case len(args) == 1:
 		f.query.Path = args[0]
 	}
-	return nil
+	var err error
+	f.query.Servers, err = f.servers.policy()
+	return err
 }
 
 // remoteBases is the flag of all commands that build kustomizations. It is called as Kustomize and Flux call what it is about.

@@ -29,7 +29,8 @@ fills in. The table says the reasons with examples, --skipped and JSON each thin
 by its path, if there is such a directory here; that is said as assumed. In the files of a git generator * matches / too, as it does in Argo CD by default.
 
 What a kustomization names by its address is fetched with --remote-bases alone: directories of git repositories, single
-files, and charts of repositories (helmCharts of an Application's kustomization), each once, without credentials. What cannot be fetched is said of the apps that name it, and the rest is judged all the same. What is
+files, and charts of repositories (helmCharts of an Application's kustomization), each once, without credentials. --no-private-sources and
+--allow-source-hosts bound the servers that are asked, for REPO too. What cannot be fetched is said of the apps that name it, and the rest is judged all the same. What is
 found in one is placed at the entry of the kustomization that names it, in every form, and the message says in which file it stands.
 
 --cluster looks at a cluster instead: it lists every workload that Flux, Argo CD or truce keeps as Git has it and that an
@@ -62,6 +63,7 @@ const exampleAudit = `  truce audit
 type auditFlags struct {
 	appFlags
 	query           discover.Request
+	servers         serverFlags // of REPO and of what is fetched besides
 	dialect, failOn string
 	explain         string // a rule, or everyRule; empty for none
 	base            string // an earlier revision; empty for none
@@ -93,6 +95,7 @@ func (p *program) audit() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&f.query.Ref, "ref", "", "branch, tag or commit of REPO, by default its HEAD")
 	remoteBases(cmd, &f.query.RemoteBases)
+	f.servers.add(cmd)
 	cmd.Flags().StringVar(&f.dialect, "dialect", "", "only the apps of argocd or flux")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "error", "least severity that makes the exit code 1: error, warning, info, never")
 	cmd.Flags().StringVar(&f.baseline, "baseline", "", "file of findings that are known: they are shown, and do not count for --fail-on")
@@ -131,6 +134,10 @@ func (f *auditFlags) ready(args []string) error {
 	}
 	q.Only = discover.Dialect(f.dialect)
 	q.Progress = f.program
+	var err error
+	if q.Servers, err = f.servers.policy(); err != nil {
+		return err
+	}
 	return checkOneOf("--fail-on", f.failOn, []string{"error", "warning", "info", "never"})
 }
 

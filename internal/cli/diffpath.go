@@ -55,6 +55,7 @@ func (p *program) diff() *cobra.Command {
 	}
 	f.file(cmd, "file of manifests instead of a directory")
 	remoteBases(cmd, &f.query.RemoteBases)
+	f.servers.add(cmd)
 	enableHelm(cmd, &f.query.EnableHelm)
 	cmd.Flags().StringVar(&f.query.Live, "live", "", "file of live objects instead of a cluster; - is the standard input")
 	cmd.Flags().StringVar(&f.claims, "claims", "cede", "fields that an autoscaler has a right to: cede, report, off")

@@ -48,6 +48,7 @@ const exampleFix = `  truce fix --dry-run
 type fixFlags struct {
 	appFlags
 	order          fix.Request
+	servers        serverFlags
 	branch         string
 	dryRun, commit bool
 }
@@ -68,6 +69,7 @@ func (p *program) fix() *cobra.Command {
 	}
 	cmd.Flags().StringArrayVar(&f.order.Rules, "rule", nil, "mend only what this rule finds; may be given several times")
 	remoteBases(cmd, &f.order.RemoteBases)
+	f.servers.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show the patch and write nothing")
 	cmd.Flags().BoolVar(&f.commit, "commit", false, "commit the edits, with the reason as the message")
 	cmd.Flags().StringVar(&f.branch, "branch", "", "make this branch first; implies --commit")
@@ -95,7 +97,9 @@ func (f *fixFlags) ready(args []string) error {
 	}
 	f.commit = f.commit || f.branch != ""
 	f.order.Progress = f.program
-	return nil
+	var err error
+	f.order.Servers, err = f.servers.policy()
+	return err
 }
 
 // carry shows what is to be done, and does it.

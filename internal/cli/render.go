@@ -18,6 +18,7 @@ const longRender = `Print the objects that a directory describes, as truce would
 for object as kubectl kustomize builds it, or plain manifests. The files are read as they lie there, committed or not.
 No cluster is asked. Bases may be anywhere in the repository; nothing outside of it is read, and nothing is fetched:
 --remote-bases asks for what kustomizations name by its address: directories of git repositories, single files, and charts.
+--no-private-sources and --allow-source-hosts bound the servers that are asked then.
 
 Values of Secrets are masked; equal values have equal marks. What is masked no API server takes: to apply the output,
 add --show-secrets. A Helm chart is rendered as by helm template, with its CustomResourceDefinitions and hooks; -f names files of values
@@ -62,6 +63,7 @@ func (p *program) render() *cobra.Command {
 	}
 	chart.add(cmd)
 	remoteBases(cmd, &f.query.RemoteBases)
+	f.servers.add(cmd)
 	enableHelm(cmd, &f.query.EnableHelm)
 	cmd.Flags().BoolVar(&showSecrets, "show-secrets", false, "print the values of Secrets")
 	f.outputs(cmd, "yaml", "json", "name")

@@ -16,7 +16,7 @@ func TestTheLastVerifiedRevisionIsFetchedAndVerifiedAgain(t *testing.T) {
 	repo, key := gittest.New(t, map[string]string{"a": "1"}), gittest.NewPGPKey(t, 0)
 	signed := repo.SignHead(key)
 	forged := repo.Commit(map[string]string{"a": "2"}, "forged")
-	store, closed, err := local.OpenStore()
+	store, closed, err := local.OpenStore(local.AnyServer)
 	if err != nil {
 		t.Fatal(err)
 	}

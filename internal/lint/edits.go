@@ -44,7 +44,7 @@ func FixRepository(ctx context.Context, o fix.Request, use func(*Edits) error) e
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: workers, Memory: memory.OfMachine().Build, Garbage: 400})
 	defer pool.Close()
 	cached := &render.Cached{Renderer: pool, Bytes: 64 << 20}
-	bases, end, err := local.Bases{Fetch: o.RemoteBases, Charts: controller.ChartRepositories{}}.Over(cached)
+	bases, end, err := local.Bases{Fetch: o.RemoteBases, Servers: o.Servers, Charts: controller.ChartRepositories{}}.Over(cached)
 	if err != nil {
 		return err
 	}

@@ -105,7 +105,7 @@ func atRevision(ctx context.Context, q discover.Request) (checkout, error) {
 	if err != nil {
 		return checkout{}, exit.WithCode(exit.Usage, fmt.Errorf("audit %s: %w", q.Path, err))
 	}
-	a, err := fetchRepository(ctx, discover.Request{Repo: now.top, Ref: commit})
+	a, err := fetchRepository(ctx, discover.Request{Repo: now.top, Ref: commit, Servers: q.Servers})
 	a.below, a.known = now.below, now.known
 	return a, err
 }
@@ -147,7 +147,7 @@ func openDirectory(ctx context.Context, dir string) (checkout, error) {
 
 // fetchRepository is a revision of a repository. What is in it, Git does not ignore.
 func fetchRepository(ctx context.Context, q discover.Request) (checkout, error) {
-	store, closed, err := local.OpenStore()
+	store, closed, err := local.OpenStore(q.Servers)
 	if err != nil {
 		return checkout{}, err
 	}
@@ -171,7 +171,7 @@ func (a checkout) discover(ctx context.Context, q discover.Request) (s discover.
 	defer pool.Close()
 	queries := jqworker.NewFilter(self, memory.OfMachine().Query)
 	defer queries.Close()
-	bases, end, err := local.Bases{Fetch: q.RemoteBases, Elsewhere: q.Repo != "", Charts: controller.ChartRepositories{}}.Over(&render.Cached{Renderer: pool})
+	bases, end, err := local.Bases{Fetch: q.RemoteBases, Servers: q.Servers, Elsewhere: q.Repo != "", Charts: controller.ChartRepositories{}}.Over(&render.Cached{Renderer: pool})
 	if err != nil {
 		return discover.Discovery{}, func() {}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // Options say how a repository is looked at.
@@ -90,5 +91,7 @@ type Request struct {
 	Only     Dialect
 	// RemoteBases says that what kustomizations name by its address is fetched.
 	RemoteBases bool
-	Progress    Progress // may be nil
+	// Servers may be fetched from, Repo's too.
+	Servers  egress.Policy
+	Progress Progress // may be nil
 }

@@ -15,7 +15,7 @@ func TestASubmoduleOfACommitIsNotLookedInto(t *testing.T) {
 	lib := gittest.New(t, map[string]string{"x.yaml": "x"})
 	r := gittest.New(t, map[string]string{"o/kustomization.yaml": "resources: [../vendor/lib/x.yaml]"})
 	r.Submodule("vendor/lib", lib.Head())
-	store, closed, err := local.OpenStore()
+	store, closed, err := local.OpenStore(local.AnyServer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // Change is the new content of one file.
@@ -67,7 +68,9 @@ type Request struct {
 	Rules []string
 	// RemoteBases says that what kustomizations name by its address is fetched. It is never edited.
 	RemoteBases bool
-	Progress    discover.Progress // may be nil
+	// Servers may be fetched from.
+	Servers  egress.Policy
+	Progress discover.Progress // may be nil
 }
 
 // Repository is what mending needs. The zero value of no field works.

@@ -20,11 +20,11 @@ import (
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
-// AnyServer is the policy of commands: a person at a terminal may reach every server that the machine reaches.
+// AnyServer is the policy of commands without flags: a person at a terminal may reach every server that the machine reaches.
 var AnyServer = egress.Policy{Reach: egress.ReachAny}
 
-// OpenStore opens a git store for one command. The function closes it and removes its clones.
-func OpenStore() (*git.Store, func(), error) {
+// OpenStore opens a git store for one command, which reaches the servers. The function closes it and removes its clones.
+func OpenStore(servers egress.Policy) (*git.Store, func(), error) {
 	work, err := os.MkdirTemp("", "truce-")
 	if err != nil {
 		return nil, nil, err
@@ -33,7 +33,7 @@ func OpenStore() (*git.Store, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(work))
 	}
-	store, err := git.OpenStore(git.Options{Dir: work, Executable: self, Servers: AnyServer})
+	store, err := git.OpenStore(git.Options{Dir: work, Executable: self, Servers: servers})
 	if err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(work))
 	}
@@ -51,17 +51,19 @@ type Bases struct {
 	Fetch bool
 	// Elsewhere says that the files come from another machine: they may name no repository of this one.
 	Elsewhere bool
+	// Servers may be fetched from.
+	Servers egress.Policy
 	// Charts are fetched, where Fetch says so, as these say.
 	Charts dependencies.Repositories
 }
 
-// Over returns a renderer with remote bases that builds with r. The function removes what was fetched. Every server may be reached.
+// Over returns a renderer with remote bases that builds with r. The function removes what was fetched.
 func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
 	if !f.Fetch {
 		r = dependencies.Renderer{Builder: r, Charts: &dependencies.Charts{Why: notBuilt}}
 		return remote.NewBases(remote.Options{Render: r, Why: notAsked}), func() {}, nil
 	}
-	store, end, err := OpenStore()
+	store, end, err := OpenStore(f.Servers)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -79,7 +81,15 @@ func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
 		done()
 		return nil, nil, err
 	}
-	charts := newChartStores(packs, AnyServer)
+	charts := newChartStores(packs, f.Servers)
 	r = dependencies.Renderer{Builder: r, Charts: &dependencies.Charts{Fetch: charts, Repositories: f.Charts}}
-	return remote.NewBases(remote.Options{Render: r, Fetch: store, Charts: charts, Local: !f.Elsewhere, Hosts: upstream.Hosts{Reach: upstream.ReachAny}, Dir: dir}), done, nil
+	return remote.NewBases(remote.Options{Render: r, Fetch: store, Charts: charts, Local: !f.Elsewhere, Hosts: f.hosts(), Dir: dir}), done, nil
+}
+
+// hosts are those that kustomizations may name.
+func (f Bases) hosts() upstream.Hosts {
+	if f.Servers.Reach == egress.ReachAny {
+		return upstream.Hosts{Reach: upstream.ReachAny}
+	}
+	return upstream.Hosts{Reach: upstream.ReachServers, Servers: f.Servers}
 }

@@ -49,7 +49,7 @@ func TestChartsThatChartsDependOn(t *testing.T) {
 	defer files.Close()
 	for _, asked := range []bool{false, true} {
 		seen := &reader{name: "charts/cache/values.yaml"}
-		bases, end, err := local.Bases{Fetch: asked, Charts: repositories{}}.Over(seen)
+		bases, end, err := local.Bases{Fetch: asked, Servers: local.AnyServer, Charts: repositories{}}.Over(seen)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,6 +26,8 @@ func ServersOf(h upstream.Hosts) egress.Policy {
 	switch {
 	case h.Reach == upstream.ReachAny:
 		return egress.Policy{Reach: egress.ReachAny}
+	case h.Reach == upstream.ReachServers:
+		return h.Servers
 	case len(h.Listed) == 0:
 		return egress.Policy{Reach: egress.ReachPublic}
 	}
@@ -50,7 +52,7 @@ func (f fetcher) chart(ctx context.Context, a upstream.Address) (brought, error)
 	}
 	artifact, err := f.options.Charts.Fetch(ctx, chartfile.SpecIn(spec, a.Chart, a.Ref))
 	if err != nil {
-		return brought{}, explainedChart(err)
+		return brought{}, explainedChart(err, f.options.Hosts)
 	}
 	dir, err := chartfile.DirectoryOf(artifact.Files)
 	if err == nil {
@@ -63,9 +65,9 @@ func (f fetcher) chart(ctx context.Context, a upstream.Address) (brought, error)
 }
 
 // explainedChart is explained in the words of what may be fetched.
-func explainedChart(err error) error {
+func explainedChart(err error, hosts upstream.Hosts) error {
 	var e *source.Error
-	if errors.As(err, &e) && e.Reason == source.HostNotAllowed {
+	if errors.As(err, &e) && e.Reason == source.HostNotAllowed && hosts.Reach != upstream.ReachServers {
 		return errors.New(strings.ReplaceAll(err.Error(), "--allow-source-hosts if it is a source", "--remote-hosts if kustomizations may name it"))
 	}
 	return explained(err)

@@ -19,10 +19,13 @@ var (
 )
 
 // allowedAddresses reports why a repository may not be fetched, and else at which addresses alone, with commas between; egress.AnyAddress for any, and none
-// where a proxy finds the server.
+// where a proxy finds the server, or the store judges its addresses.
 func allowedAddresses(ctx context.Context, h upstream.Hosts, a upstream.Address) (addresses string, err error) {
-	if h.Reach == upstream.ReachAny || a.Local() {
+	switch {
+	case h.Reach == upstream.ReachAny, a.Local():
 		return egress.AnyAddress, nil
+	case h.Reach == upstream.ReachServers:
+		return "", nil // the store judges them, by the same policy
 	}
 	scheme, _, ok := strings.Cut(a.URL, "://")
 	if !ok || scheme == "ssh" {

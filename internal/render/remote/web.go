@@ -51,16 +51,22 @@ func newHTTPFetcher(o Options) *httpFetcher {
 	return w
 }
 
-// anyAddress is the context's mark of a request to a host that is listed, or to a proxy.
-type anyAddress struct{}
+// hostKey is where the context of a request has its host, whose addresses are judged; none for one that is listed, or a proxy.
+type hostKey struct{}
 
-// control refuses a connection to an address that is not public. It sees what the name has led to, whatever that was a moment before.
+// control refuses a connection to an address that may not be reached. It sees what the name has led to, whatever that was a moment before.
 func (w *httpFetcher) control(ctx context.Context, _, address string, _ syscall.RawConn) error {
-	if ctx.Value(anyAddress{}) != nil {
+	host, judged := ctx.Value(hostKey{}).(string)
+	if !judged {
 		return nil
 	}
 	at, err := netip.ParseAddrPort(address)
-	if err != nil || egress.NetworkOf(at.Addr()) != egress.Public {
+	switch {
+	case err != nil:
+		return errPrivate
+	case w.hosts.Reach == upstream.ReachServers:
+		return w.hosts.Servers.Check(host, at.Addr())
+	case egress.NetworkOf(at.Addr()) != egress.Public:
 		return errPrivate
 	}
 	return nil
@@ -79,15 +85,15 @@ func (w *httpFetcher) redirect(next *http.Request, before []*http.Request) error
 	if err != nil {
 		return fmt.Errorf("redirected to %s: %w", next.URL.Host, err)
 	}
-	*next = *next.WithContext(withAddresses(before[0].Context(), listed || isProxied(next.URL)))
+	*next = *next.WithContext(withHost(before[0].Context(), next.URL, listed))
 	return nil
 }
 
-func withAddresses(ctx context.Context, anyOf bool) context.Context {
-	if anyOf {
-		return context.WithValue(ctx, anyAddress{}, true)
+func withHost(ctx context.Context, u *url.URL, listed bool) context.Context {
+	if listed || isProxied(u) {
+		return context.WithValue(ctx, hostKey{}, nil)
 	}
-	return context.WithValue(ctx, anyAddress{}, nil)
+	return context.WithValue(ctx, hostKey{}, u.Host)
 }
 
 // page is a file as it was got.
@@ -135,7 +141,7 @@ func (w *httpFetcher) ask(ctx context.Context, a upstream.Address, before page) 
 	if err != nil {
 		return nil, err
 	}
-	r = r.WithContext(withAddresses(ctx, listed || isProxied(r.URL)))
+	r = r.WithContext(withHost(ctx, r.URL, listed))
 	r.Header.Set("User-Agent", "truce")
 	if before.etag != "" && w.shelf.has(before.sum) {
 		r.Header.Set("If-None-Match", before.etag)

@@ -16,6 +16,8 @@ const (
 	ReachPublic Reach = ""     // all over https at public addresses; where some are listed, those alone
 	ReachAny    Reach = "any"  // every host, form and address, for a person at a terminal
 	ReachNone   Reach = "none" // nothing is fetched
+	// ReachServers is every host and form at the addresses that Hosts.Servers allow: a person's choice at a terminal.
+	ReachServers Reach = "servers"
 )
 
 // Hosts say from where what kustomizations name may come. The zero value is every host that anybody reaches.
@@ -24,6 +26,8 @@ type Hosts struct {
 	// Listed are the only hosts: host or host:port for https, http://host for both; "*." at the beginning stands for any name below. A listed
 	// host may have any address.
 	Listed []string
+	// Servers are those of ReachServers.
+	Servers egress.Policy
 }
 
 var errScheme = errors.New("only https is fetched from: list the host as http://HOST (--remote-hosts) if it has nothing else")
@@ -40,8 +44,12 @@ func ParseHosts(given []string) ([]string, error) {
 
 // Check reports why nothing may be fetched from an address; nil for nothing. listed says that its addresses do not matter.
 func (h Hosts) Check(scheme, host string) (listed bool, err error) {
-	if h.Reach == ReachAny {
+	switch h.Reach {
+	case ReachAny:
 		return true, nil
+	case ReachServers:
+		return false, nil
+	default:
 	}
 	for _, text := range h.Listed {
 		name, plain := strings.CutPrefix(text, "http://")

@@ -120,7 +120,7 @@ func renderDirectory(ctx context.Context, q Query) (described, error) {
 	}
 	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: 1, Memory: memory.OfMachine().Build})
 	defer pool.Close()
-	bases, end, err := local.Bases{Fetch: q.RemoteBases, Charts: controller.ChartRepositories{}}.Over(pool)
+	bases, end, err := local.Bases{Fetch: q.RemoteBases, Servers: q.Servers, Charts: controller.ChartRepositories{}}.Over(pool)
 	if err != nil {
 		return g, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // Query is what a command asks about files of this machine, without an app.
@@ -30,6 +31,8 @@ type Query struct {
 	Health    health.Rules // see Rules
 	// RemoteBases says that what kustomizations name by its address is fetched.
 	RemoteBases bool
+	// Servers may be fetched from.
+	Servers egress.Policy
 	// EnableHelm says that the charts which kustomizations name are rendered, as kustomize build --enable-helm does.
 	EnableHelm bool
 	// Chart says how Path is rendered if it is a Helm chart; nil for with its own values.
