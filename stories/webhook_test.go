@@ -52,6 +52,12 @@ webhooks:
 // remove deletes admission configuration that bears the story's name, after the story.
 func (w *world) remove(resources ...string) {
 	w.t.Helper()
+	w.removeNamed(w.ns, resources...)
+}
+
+// removeNamed removes admission configuration of a name after the story.
+func (w *world) removeNamed(name string, resources ...string) {
+	w.t.Helper()
 	d, err := dynamic.NewForConfig(w.Config())
 	if err != nil {
 		w.t.Fatal(err)
@@ -59,7 +65,7 @@ func (w *world) remove(resources ...string) {
 	w.t.Cleanup(func() {
 		for _, r := range resources {
 			kind := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: r}
-			if err := d.Resource(kind).Delete(context.WithoutCancel(w.t.Context()), w.ns, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			if err := d.Resource(kind).Delete(context.WithoutCancel(w.t.Context()), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				w.t.Error(err)
 			}
 		}

@@ -26,6 +26,8 @@ const fresh = 30 * time.Second
 type Reader struct {
 	Cluster *cluster.Client
 	Live    live.Reader
+	// Whole says that objects are asked about as the server has them, see mutation.Subject.
+	Whole bool
 
 	mu   sync.Mutex
 	read []object.Object
@@ -42,7 +44,7 @@ func (r *Reader) Mutators(ctx context.Context, gvk object.GVK, o object.Object) 
 	if err != nil {
 		return nil, err
 	}
-	s := mutation.Subject{Group: gvk.Group, Resource: served.GVR.Resource, Object: o, Namespaced: served.Namespaced}
+	s := mutation.Subject{Group: gvk.Group, Resource: served.GVR.Resource, Object: o, Namespaced: served.Namespaced, Whole: r.Whole}
 	if served.Namespaced {
 		s.Namespace, err = r.labels(ctx, o.Namespace())
 	}

@@ -2,7 +2,8 @@
 //
 // In: the cluster's MutatingWebhookConfigurations, MutatingAdmissionPolicies and their bindings, and an object.
 // Out: Mutators: the webhooks and policies whose rules and selectors match the object.
-// Promise: pure; what a configuration leaves to an expression (matchConditions) may match. A match is no proof: the API server records
+// Promise: pure; what a configuration leaves to an expression (matchConditions) may match, unless the object is whole and the expression is false
+// of it for any user. A match is no proof: the API server records
 // nowhere which mutator changed a field.
 // Not here: finding out that a field was changed (compare), reading the configurations (reconcile).
 package mutation
@@ -42,7 +43,7 @@ type Mutator struct {
 	Kind    string // of its configuration
 	Name    string // of its configuration
 	Webhook string // of a webhook: its own name
-	// Conditional says that it has matchConditions, expressions that are not evaluated here: it may leave out an object that it matches.
+	// Conditional says that it has matchConditions, expressions that are not known to be true: it may leave out an object that it matches.
 	Conditional bool
 	text        string // of a policy: its expressions
 }
@@ -63,6 +64,8 @@ type Subject struct {
 	Object     object.Object
 	Namespace  map[string]string // labels of its namespace; nil where they are not known, or it has none
 	Namespaced bool
+	// Whole says that Object is as the server has it, so that matchConditions can be judged on it; what is applied is a part.
+	Whole bool
 }
 
 // MatchingMutators returns the mutators that match the subject, in the order of the configurations.
@@ -73,8 +76,9 @@ func MatchingMutators(configurations []object.Object, s Subject) []Mutator {
 		case WebhookConfiguration:
 			out = append(out, s.webhooks(c)...)
 		case Policy:
-			if s.matches(mapField(c, "spec", "matchConstraints"), "resourceRules") && s.bound(configurations, c.Name()) {
-				out = append(out, Mutator{Kind: Policy, Name: c.Name(), Conditional: conditional(c.At("spec", "matchConditions")), text: expressions(c)})
+			conditions := c.At("spec", "matchConditions")
+			if s.matches(mapField(c, "spec", "matchConstraints"), "resourceRules") && s.bound(configurations, c.Name()) && !s.leftOutBy(conditions) {
+				out = append(out, Mutator{Kind: Policy, Name: c.Name(), Conditional: conditional(conditions), text: expressions(c)})
 			}
 		}
 	}
@@ -86,7 +90,7 @@ func (s Subject) webhooks(c object.Object) []Mutator {
 	hooks, _ := c["webhooks"].([]any)
 	for _, h := range hooks {
 		hook, _ := h.(map[string]any)
-		if s.matches(hook, "rules") {
+		if s.matches(hook, "rules") && !s.leftOutBy(hook["matchConditions"]) {
 			name, _ := hook["name"].(string)
 			out = append(out, Mutator{Kind: WebhookConfiguration, Name: c.Name(), Webhook: name, Conditional: conditional(hook["matchConditions"])})
 		}

@@ -76,6 +76,39 @@ func TestWhatMatches(t *testing.T) {
 	}
 }
 
+// TestConditionsLeaveAWholeObjectOut, if they are false of it for any user; of a part of one they are not judged.
+func TestConditionsLeaveAWholeObjectOut(t *testing.T) {
+	const web = "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app: web}}, spec: {replicas: 3}}"
+	for expressions, want := range map[string]bool{
+		`false`: false, `true`: true, `"inject" in object.metadata.labels`: false, `object.spec.replicas == 3`: true,
+		`request.userInfo.username == "jane"`: true, `request.resource.resource == "pods"`: false, `request.namespace == "shop"`: true,
+		`request.operation == "DELETE"`: false, `request.operation == "UPDATE" && oldObject.spec != object.spec`: true,
+		`request.userInfo.username == "jane"; "inject" in object.metadata.labels`: false, // both must be true
+		`object.spec.none`: true, `no expression (`: true, `quantity("1").isGreaterThan(quantity("2"))`: true,
+	} {
+		var conditions []any
+		for text := range strings.SplitSeq(expressions, "; ") {
+			conditions = append(conditions, map[string]any{"name": "c", "expression": text})
+		}
+		rule := map[string]any{"apiGroups": []any{"apps"}, "operations": []any{"CREATE", "UPDATE"}, "resources": []any{"deployments"}}
+		hook := object.Object{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": mutation.WebhookConfiguration, "metadata": map[string]any{"name": "c"},
+			"webhooks": []any{map[string]any{"name": "w", "rules": []any{rule}, "matchConditions": conditions}},
+		}
+		policy := object.Object{
+			"apiVersion": "admissionregistration.k8s.io/v1", "kind": mutation.Policy, "metadata": map[string]any{"name": "p"},
+			"spec": map[string]any{"matchConstraints": map[string]any{"resourceRules": []any{rule}}, "matchConditions": conditions},
+		}
+		binding := object.Object{"apiVersion": "admissionregistration.k8s.io/v1", "kind": mutation.PolicyBinding, "spec": map[string]any{"policyName": "p"}}
+		for _, whole := range []bool{true, false} {
+			s := mutation.Subject{Group: "apps", Resource: "deployments", Namespaced: true, Object: parse(t, web), Whole: whole}
+			if got := len(mutation.MatchingMutators([]object.Object{hook, policy, binding}, s)); got != map[bool]int{true: 2}[want || !whole] {
+				t.Errorf("%s: %d match, of a whole object: %v, want that they match: %v", expressions, got, whole, want)
+			}
+		}
+	}
+}
+
 // TestANamespaceIsItsOwnNamespace is what webhooks choose namespaces by: their own labels. Labels that are not known may match.
 func TestANamespaceIsItsOwnNamespace(t *testing.T) {
 	all := []object.Object{parse(t, "{apiVersion: v1, kind: MutatingWebhookConfiguration, metadata: {name: c}, webhooks: [{name: w, namespaceSelector: {matchLabels: {env: prod}}, rules: [{apiGroups: ['*'], operations: ['*'], resources: ['*']}]}]}")}

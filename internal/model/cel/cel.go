@@ -96,33 +96,33 @@ var claimEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 
 // Compile reads an expression over Self and Dep. One that names something else, or that is no condition, is an error.
 func Compile(text string) (Expression, error) {
-	return remember("pair "+text, text, pairEnvironment, func(env *cel.Env) (*cel.Ast, error) { return compileCondition(env, text) })
+	return remember("pair "+text, text, pairEnvironment, func(env *cel.Env) (cel.Program, error) { return compileCondition(env, text) })
 }
 
 // CompileFilter reads an expression over Resource and Body, as Compile does.
 func CompileFilter(text string) (Expression, error) {
-	return remember("filter "+text, text, filterEnvironment, func(env *cel.Env) (*cel.Ast, error) { return compileCondition(env, text) })
+	return remember("filter "+text, text, filterEnvironment, func(env *cel.Env) (cel.Program, error) { return compileCondition(env, text) })
 }
 
 // CompileClaimFilter reads an expression over Resource, Body and Claims, as Compile does.
 func CompileClaimFilter(text string) (Expression, error) {
-	return remember("claim filter "+text, text, claimFilterEnvironment, func(env *cel.Env) (*cel.Ast, error) { return compileCondition(env, text) })
+	return remember("claim filter "+text, text, claimFilterEnvironment, func(env *cel.Env) (cel.Program, error) { return compileCondition(env, text) })
 }
 
 // CompileClaim reads an expression over Claims and Vars, as Compile does.
 func CompileClaim(text string) (Expression, error) {
-	return remember("claim "+text, text, claimEnvironment, func(env *cel.Env) (*cel.Ast, error) { return compileCondition(env, text) })
+	return remember("claim "+text, text, claimEnvironment, func(env *cel.Env) (cel.Program, error) { return compileCondition(env, text) })
 }
 
 // CompileVariable reads an expression over Claims and Vars whose value may be anything.
 func CompileVariable(text string) (Expression, error) {
-	return remember("variable "+text, text, claimEnvironment, func(env *cel.Env) (*cel.Ast, error) {
+	return remember("variable "+text, text, claimEnvironment, func(env *cel.Env) (cel.Program, error) {
 		ast, issues := env.Compile(text)
-		return ast, issues.Err()
+		return programOf(env, ast, issues.Err())
 	})
 }
 
-func compileCondition(env *cel.Env, text string) (*cel.Ast, error) {
+func compileCondition(env *cel.Env, text string, options ...cel.ProgramOption) (cel.Program, error) {
 	ast, issues := env.Compile(text)
 	if issues.Err() != nil {
 		return nil, issues.Err()
@@ -130,14 +130,22 @@ func compileCondition(env *cel.Env, text string) (*cel.Ast, error) {
 	if out := ast.OutputType(); !out.IsExactType(cel.BoolType) && !out.IsExactType(cel.DynType) {
 		return nil, fmt.Errorf("want a condition, which is true or false; this is of the type %s", out)
 	}
-	return ast, nil
+	return programOf(env, ast, nil, options...)
+}
+
+// programOf is what evaluates an expression that was read, unless reading it has failed.
+func programOf(env *cel.Env, ast *cel.Ast, err error, options ...cel.ProgramOption) (cel.Program, error) {
+	if err != nil {
+		return nil, err
+	}
+	return env.Program(ast, append(options, cel.CostLimit(costLimit))...)
 }
 
 // Parse reads an expression over the fields of one object, such as status and metadata. Which fields there are shows when it is evaluated.
 func Parse(text string) (Expression, error) {
-	return remember("fields "+text, text, baseEnvironment, func(env *cel.Env) (*cel.Ast, error) {
+	return remember("fields "+text, text, baseEnvironment, func(env *cel.Env) (cel.Program, error) {
 		ast, issues := env.Parse(text)
-		return ast, issues.Err()
+		return programOf(env, ast, issues.Err())
 	})
 }
 
@@ -154,7 +162,7 @@ const mostKnown = 1000
 var expressions = memory{known: map[string]Expression{}}
 
 // remember returns the expression from memory, or reads it.
-func remember(key, text string, within func() (*cel.Env, error), parse func(*cel.Env) (*cel.Ast, error)) (Expression, error) {
+func remember(key, text string, within func() (*cel.Env, error), parse func(*cel.Env) (cel.Program, error)) (Expression, error) {
 	expressions.mu.Lock()
 	e, ok := expressions.known[key]
 	expressions.mu.Unlock()
@@ -174,7 +182,7 @@ func remember(key, text string, within func() (*cel.Env, error), parse func(*cel
 	return e, nil
 }
 
-func compileWithin(text string, within func() (*cel.Env, error), parse func(*cel.Env) (*cel.Ast, error)) (e Expression, err error) {
+func compileWithin(text string, within func() (*cel.Env, error), parse func(*cel.Env) (cel.Program, error)) (e Expression, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			e, err = Expression{}, fmt.Errorf("the expression cannot be read: %v", cause)
@@ -190,11 +198,7 @@ func compileWithin(text string, within func() (*cel.Env, error), parse func(*cel
 	if err != nil {
 		return Expression{}, err
 	}
-	ast, err := parse(env)
-	if err != nil {
-		return Expression{}, errors.New(shortIssues(err))
-	}
-	program, err := env.Program(ast, cel.CostLimit(costLimit))
+	program, err := parse(env)
 	if err != nil {
 		return Expression{}, errors.New(shortIssues(err))
 	}

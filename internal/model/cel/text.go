@@ -29,7 +29,7 @@ var messageEnvironment = sync.OnceValues(func() (*cel.Env, error) {
 // CompileText reads an expression over Event, Provider and Alert whose value is a text. One that names something else, or is of another type, is an
 // error.
 func CompileText(text string) (Expression, error) {
-	return remember("text "+text, text, messageEnvironment, func(env *cel.Env) (*cel.Ast, error) {
+	return remember("text "+text, text, messageEnvironment, func(env *cel.Env) (cel.Program, error) {
 		ast, issues := env.Compile(text)
 		if issues.Err() != nil {
 			return nil, issues.Err()
@@ -37,7 +37,7 @@ func CompileText(text string) (Expression, error) {
 		if out := ast.OutputType(); !out.IsExactType(cel.StringType) && !out.IsExactType(cel.DynType) {
 			return nil, fmt.Errorf("want a text; this is of the type %s", out)
 		}
-		return ast, nil
+		return programOf(env, ast, nil)
 	})
 }
 

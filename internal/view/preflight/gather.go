@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/lease"
@@ -260,46 +259,76 @@ func statusWriter(cr object.Object) string {
 	return by
 }
 
-// webhooks asks, for one object of each kind that apps have, which mutating admission matches it.
+// webhooks asks which mutating admission matches an object of an app.
 func (x *inspection) webhooks(ctx context.Context) error {
 	records, err := (&configmap.Store{Cluster: x.cluster}).All(ctx)
 	if err != nil {
 		return err
 	}
-	reader := &admission.Reader{Cluster: x.cluster, Live: x.live}
-	seen, kinds := map[object.GVK]bool{}, map[string][]string{}
+	recorded, listed, kinds := map[object.ID]bool{}, map[live.Interest]bool{}, map[string][]string{}
 	for _, r := range records {
 		for _, e := range r.Entries {
-			if err := x.matching(ctx, reader, e, seen, kinds); err != nil {
-				return err
-			}
+			recorded[e.ID] = true
+			listed[live.Interest{GVK: object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}, Namespace: e.ID.Namespace, Selector: object.PartOf}] = true
+		}
+	}
+	reader := &admission.Reader{Cluster: x.cluster, Live: &namespacesOnce{Reader: x.live, known: map[string]object.Object{}}, Whole: true}
+	for of := range listed {
+		if err := x.matching(ctx, reader, of, recorded, kinds); err != nil {
+			return err
 		}
 	}
 	for name, all := range kinds {
 		slices.Sort(all)
-		x.facts.Webhooks = append(x.facts.Webhooks, Webhook{Name: name, Kinds: slices.Compact(all)})
+		x.facts.Webhooks = append(x.facts.Webhooks, Webhook{Name: name, Kinds: all})
 	}
 	slices.SortFunc(x.facts.Webhooks, func(a, b Webhook) int { return strings.Compare(a.Name, b.Name) })
 	return nil
 }
 
-// matching adds the admission that matches an entry's object to kinds, by its name. A kind that was seen is not read again.
-func (x *inspection) matching(ctx context.Context, from *admission.Reader, e inventory.Entry, seen map[object.GVK]bool, kinds map[string][]string) error {
-	gvk := object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}
-	if seen[gvk] {
-		return nil
+// matching adds the admission that matches recorded objects of an interest to kinds, by its name.
+func (x *inspection) matching(ctx context.Context, from *admission.Reader, of live.Interest, recorded map[object.ID]bool, kinds map[string][]string) error {
+	found, err := x.live.List(ctx, of)
+	if errors.Is(err, live.ErrUnknownKind) {
+		return nil // its definition is gone
 	}
-	o, err := x.live.Get(ctx, gvk, e.ID)
 	if err != nil {
-		return nil // another one of its kind may be there
+		return err
 	}
-	seen[gvk] = true
-	all, err := from.Mutators(ctx, gvk, o)
-	for _, w := range all {
-		name := w.Kind + " " + w.Name
-		kinds[name] = append(kinds[name], gvk.Kind)
+	for _, o := range found {
+		if !recorded[o.ID()] {
+			continue
+		}
+		all, err := from.Mutators(ctx, of.GVK, o)
+		if err != nil {
+			return err
+		}
+		for _, w := range all {
+			name := w.Kind + " " + w.Name
+			if !slices.Contains(kinds[name], of.GVK.Kind) {
+				kinds[name] = append(kinds[name], of.GVK.Kind)
+			}
+		}
 	}
-	return err
+	return nil
+}
+
+// namespacesOnce reads each namespace once.
+type namespacesOnce struct {
+	live.Reader
+	known map[string]object.Object
+}
+
+// Get implements live.Reader.
+func (r *namespacesOnce) Get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error) {
+	if o, known := r.known[id.Name]; known && gvk.Kind == "Namespace" {
+		return o, nil
+	}
+	o, err := r.Reader.Get(ctx, gvk, id)
+	if err == nil && gvk.Kind == "Namespace" {
+		r.known[id.Name] = o
+	}
+	return o, err
 }
 
 // overlaps finds each pair of instances that work for the same namespaces.
