@@ -48,7 +48,7 @@ bench: # against bench/baseline.txt; about 10 min on a quiet machine of 2 cores
 	go tool -modfile=tools/go.mod benchstat bench/baseline.txt bench/new.out
 
 faults: build # makes FAULTS trials more, those that were made least often first, and writes the ledger and docs/faults.md; may be ended at any time
-	GOGC=400 go test ./stories -run '^TestLongFaults$$' -timeout 0 -parallel 24 -args -faults $(FAULTS) -faults.seed $(SEED) -faults.commit $$(git describe --always --dirty) \
+	GOGC=400 go test ./stories -run '^TestLongFaults$$' -timeout 0 -parallel 24 -args -faults $(FAULTS) -faults.load 20 -faults.seed $(SEED) -faults.commit $$(git describe --always --dirty) \
 		-faults.ledger testdata/faults -faults.page ../docs/faults.md
 
 fuzz: ; .ci/fuzz 30s # for each target

@@ -1,6 +1,9 @@
 package stories
 
 import (
+	"os"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -187,10 +190,12 @@ func (l *laboratory) run(t *testing.T, trials []trial) {
 		}
 		l.lanes(t, alone, func(t *testing.T, lane *lane) {
 			for x := range queue {
-				if l.late() {
+				if l.awaitProcessor(t); l.late() {
 					return
 				}
-				t.Run(x.name(), func(t *testing.T) { lane.try(t, x) })
+				if begun := lane.try(t, &x); !begun && alone {
+					return // its server may be gone
+				}
 			}
 		})
 	}
@@ -199,15 +204,40 @@ func (l *laboratory) run(t *testing.T, trials []trial) {
 // late reports whether the time for trials is over.
 func (l *laboratory) late() bool { return *faultsFor > 0 && time.Since(l.began) > *faultsFor }
 
-// try makes a trial, and writes it down after all that it cleans up.
-func (l *lane) try(t *testing.T, x trial) {
-	t.Cleanup(func() {
-		if t.Failed() && len(x.Broken) == 0 {
-			x.Broken = []string{endState}
-		}
-		if l.ledger != nil {
-			l.ledger.add(t, x)
-		}
+// awaitProcessor waits while the machine has too much to do: a truce that gets no processor for minutes breaks promises of any kind.
+func (l *laboratory) awaitProcessor(t *testing.T) {
+	t.Helper()
+	for *faultsLoad > 0 && !l.late() && loadOf(t) > *faultsLoad {
+		kubetest.Span(t.Context(), 5*time.Second)
+	}
+}
+
+// loadOf is the machine's load in the last minute.
+func loadOf(t *testing.T) float64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	load, err := strconv.ParseFloat(strings.Fields(string(text))[0], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return load
+}
+
+// try makes a trial, and writes it down after all that it cleans up. One whose stage could not be made is none: nothing was tried, and the test fails.
+func (l *lane) try(t *testing.T, x *trial) (begun bool) {
+	t.Run(x.name(), func(t *testing.T) {
+		t.Cleanup(func() {
+			if t.Failed() && len(x.Broken) == 0 {
+				x.Broken = []string{endState}
+			}
+			if l.ledger != nil && x.begun {
+				l.ledger.add(t, *x)
+			}
+		})
+		x.make(l.stage(t, l.scenes[x.Scene], x.kills()), l.scenes[x.Scene], l.whole[x.Scene])
 	})
-	x.make(l.stage(t, l.scenes[x.Scene], x.kills()), l.scenes[x.Scene], l.whole[x.Scene])
+	return x.begun
 }

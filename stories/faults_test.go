@@ -24,6 +24,7 @@ var (
 	faultsSeed   = flag.Uint64("faults.seed", 1, "decides the order of the trials, and which pairs there are")
 	faultsLanes  = flag.Int("faults.lanes", 10, "how many trials are made at once, as long as -test.parallel is twice that")
 	faultsFor    = flag.Duration("faults.for", 0, "no trial begins after so long; 0 for no limit")
+	faultsLoad   = flag.Float64("faults.load", 0, "no trial begins while the machine's load is above it; 0 for no limit")
 	faultsOnly   = flag.String("faults.only", "", "a substring of the trials to make, however often they were made")
 )
 
@@ -44,6 +45,7 @@ type trial struct {
 	// Request is what the first fault happened to in the run without faults.
 	Request string
 	Broken  []string // the promises that did not hold
+	begun   bool     // its stage was made
 }
 
 func (x trial) name() string {
@@ -309,6 +311,7 @@ func (x *trial) make(s *stage, of scene, whole outcome) {
 	for _, h := range x.Hits {
 		at[h.At] = classOf(h.Fault).on(s)
 	}
+	x.begun = true
 	s.toll.arm(at)
 	of.trigger(s)
 	if kills {
