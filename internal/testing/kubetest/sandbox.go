@@ -3,12 +3,14 @@ package kubetest
 import (
 	"bufio"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -146,6 +148,48 @@ func readyLine(line string) (kubeconfig string, ok bool) {
 
 // stop ends the process and empties its place.
 func (s *sandbox) stop() error { return errors.Join(s.halt(), s.place.leave()) }
+
+// pause calls do while no thread of the process runs.
+func (s *sandbox) pause(ctx context.Context, do func() error) error {
+	if err := s.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		return fmt.Errorf("pause sandbox: %w", err)
+	}
+	err := s.standsStill(ctx)
+	if err == nil {
+		err = do()
+	}
+	return errors.Join(err, s.cmd.Process.Signal(syscall.SIGCONT))
+}
+
+// standsStill waits until the kernel has stopped every thread.
+func (s *sandbox) standsStill(ctx context.Context) error {
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", s.cmd.Process.Pid))
+		if err != nil {
+			return err
+		}
+		if len(threads) > 0 && !slices.ContainsFunc(threads, isMoving) {
+			return nil
+		}
+		select {
+		case <-look.C:
+		case <-ctx.Done():
+			return fmt.Errorf("pause sandbox: %w", ctx.Err())
+		}
+	}
+}
+
+// isMoving reports whether a thread, by its file in /proc, is in another state than stopped. One that has ended is not.
+func isMoving(stat string) bool {
+	text, err := os.ReadFile(stat)
+	if err != nil {
+		return false
+	}
+	_, rest, _ := strings.Cut(string(text), ") ") // after the name
+	return !strings.HasPrefix(rest, "T")
+}
 
 // halt asks the process to end, and kills it when it does not.
 func (s *sandbox) halt() error {
