@@ -91,6 +91,9 @@ func (w *worker) build(ctx context.Context, r render.Request) (res render.Result
 	watch := w.guard(timed, limits.Memory)
 	done, err := w.converse(timed, r, limits)
 	stopped := watch()
+	if over := timed.Err(); stopped == nil && over != nil && errors.Is(done.err, over) {
+		stopped = context.Cause(timed) // a question had no answer within the time, and the worker said so before it was killed
+	}
 	if stopped != nil {
 		return render.Result{}, false, fmt.Errorf("render %s: %w", r.Path, explain(stopped, limits))
 	}
