@@ -99,6 +99,16 @@ func decoded(t *testing.T, o render.Object, key string) string {
 	return string(data)
 }
 
+// textOf is all of an object: it is printed as its name.
+func textOf(t *testing.T, data any) string {
+	t.Helper()
+	text, err := json.Marshal(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
 // TestEachFileOfABuildIsDecrypted, and what came of it is marked.
 func TestEachFileOfABuildIsDecrypted(t *testing.T) {
 	k := sopstest.NewKey(t)
@@ -125,7 +135,7 @@ func TestEachFileOfABuildIsDecrypted(t *testing.T) {
 		t.Errorf("%v is masked of %s", masked, text)
 	}
 	sealed, masked := object(t, res, "ConfigMap", "sealed")
-	if text := fmt.Sprint(sealed.Data); strings.Contains(text, "c4n4ry") || !strings.Contains(text, "ENC[") || masked != "null" {
+	if text := textOf(t, sealed.Data); strings.Contains(text, "c4n4ry") || !strings.Contains(text, "ENC[") || masked != "null" {
 		t.Errorf("a ConfigMap's file is decrypted: %s", text)
 	}
 	for _, want := range []string{"c4n4ry-secret", "c4n4ry-env", "c4n4ry-file", "c4n4ry-patch", "postgres://c4n4ry-config@db"} {
@@ -179,7 +189,7 @@ func TestAnObjectMayStayEncrypted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if o, masked := object(t, res, "SopsSecret", "kept"); o.Data["sops"] == nil || strings.Contains(fmt.Sprint(o.Data), "c4n4ry") || masked != "null" {
+	if o, masked := object(t, res, "SopsSecret", "kept"); o.Data["sops"] == nil || strings.Contains(textOf(t, o.Data), "c4n4ry") || masked != "null" {
 		t.Error(o.Data)
 	}
 	texts["app/kustomization.yaml"] = "resources: [kept.yaml]\ncommonAnnotations: {kustomize.toolkit.fluxcd.io/decrypt: disabled}\n"
