@@ -33,7 +33,9 @@ func (r *appRun) inheritEntries(ctx context.Context) error {
 	}
 	maps.Copy(inherited, a.Inventory)
 	if mode == app.Preview {
-		r.report.Inherited = inherited
+		for id, version := range inherited {
+			r.report.Inherited = append(r.report.Inherited, report.ListedObject{ID: id, Version: version})
+		}
 		return nil
 	}
 	var found []inventory.Entry

@@ -53,8 +53,8 @@ type Report struct {
 	// Again is how long a run that waits (InProgress) may go on waiting; 0 for the app's interval.
 	Again   time.Duration
 	Leaving []ListedObject // that the app has made and Git no longer names, where a person must request their removal
-	// Inherited are the objects, with their API versions, that the app's adoption would take into its inventory; of a preview alone.
-	Inherited map[object.ID]string
+	// Inherited are the objects that the app's adoption would take into its inventory; of a preview alone.
+	Inherited []ListedObject
 	Shared    []Shared
 	// Repeated are sentences about objects that several sources of the app describe.
 	Repeated []string

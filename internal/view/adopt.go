@@ -140,9 +140,13 @@ func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how 
 		}
 		c.foreseeOne(o, in)
 	}
-	others := map[object.ID]string{}
-	maps.Copy(others, d.Report.Inherited)
-	maps.Copy(others, a.Adoption.Inventory)
+	others := maps.Clone(a.Adoption.Inventory)
+	if others == nil {
+		others = map[object.ID]string{}
+	}
+	for _, o := range d.Report.Inherited {
+		others[o.ID] = o.Version
+	}
 	d.Leaving, err = c.inherited(ctx, a, others, wanted)
 	return d, newest, err
 }
