@@ -20,7 +20,7 @@ func commandsThere(f farWorld) {
 	f.saysOf(run, 0, "why configmap/cm .data.k --of kustomization/there", `"there"`, "there/cm.yaml")
 	f.saysOf(run, 0, "blame configmap/cm --of kustomization/there", "there/cm.yaml")
 	f.saysOf(run, 3, "why configmap/none --of kustomization/there", "Kustomization "+f.ns+"/there lists no configmap/none in another cluster")
-	f.saysOf(run, 0, "why gadget/tool .spec.size", "there/gadget.yaml") // a kind that this cluster does not serve
+	f.saysOf(run, 0, "why thither/tool .spec.size", "there/thither.yaml") // a kind that this cluster does not serve
 	f.saysOf(run, 2, "why gizmo/tool", "gizmo")
 	f.saysOf(run, 0, "tree kustomization there", "ConfigMap/"+f.ns+"/more")
 	f.withoutRights(run)

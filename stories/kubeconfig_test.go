@@ -40,8 +40,8 @@ spec:
   minReplicas: 1
   maxReplicas: 6
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
--- there/gadget.yaml --
-{apiVersion: there.truce.dev/v1, kind: Gadget, metadata: {name: tool, namespace: NAMESPACE}, spec: {size: 3}}
+-- there/thither.yaml --
+{apiVersion: there.truce.dev/v1, kind: Thither, metadata: {name: tool, namespace: NAMESPACE}, spec: {size: 3}}
 -- charts/web/Chart.yaml --
 {apiVersion: v2, name: web, version: 1.0.0}
 -- charts/web/templates/web.yaml --
@@ -54,10 +54,10 @@ spec:
 const onlyThere = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
-metadata: {name: gadgets.there.truce.dev}
+metadata: {name: thithers.there.truce.dev}
 spec:
   group: there.truce.dev
-  names: {kind: Gadget, plural: gadgets, singular: gadget}
+  names: {kind: Thither, plural: thithers, singular: thither}
   scope: Namespaced
   versions:
   - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}

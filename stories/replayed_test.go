@@ -78,7 +78,9 @@ func TestAnOlderRecordThatIsPutBackDeletesNothingWrong(t *testing.T) {
 			}
 			w.check("app")
 			w.ready("app")
-			w.until("the record to name what Git names", func() bool { return slices.Equal(w.recorded(), []string{"a", "added"}) })
+			w.repo.Commit(map[string]string{"app/more.yaml": strings.ReplaceAll(configMap("more"), "NAMESPACE", w.ns)}, "more") // it is written again now at the latest
+			w.ready("app")
+			w.until("the record to name what Git names", func() bool { return slices.Equal(w.recorded(), []string{"a", "added", "more"}) })
 			if diff := cmp.Diff([]string{"configmaps remade"}, w.deletes()); diff != "" {
 				t.Errorf("deleted (-want +got):\n%s", diff)
 			}
