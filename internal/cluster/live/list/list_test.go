@@ -3,14 +3,19 @@ package list_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/discovery"
 )
 
 func TestMain(m *testing.M) { kubetest.Main(m) }
@@ -79,11 +84,39 @@ func TestAKindThatHasLeftIsNoAbsentObject(t *testing.T) {
 		t.Fatalf("before: %v", err)
 	}
 	k.Kubectl(t, "delete", "crd", "widgets.list.example.org")
+	awaitUnserved(t, k, gvk)
 	if _, err := r.Get(t.Context(), gvk, id); err == nil || errors.Is(err, live.ErrNotFound) {
 		t.Errorf("the kind has left, and the error is %v", err)
 	}
 	if _, err := r.Get(t.Context(), gvk, id); !errors.Is(err, live.ErrUnknownKind) {
 		t.Errorf("the kind has left for some time, and the error is %v", err)
+	}
+}
+
+// awaitUnserved waits until the server serves a kind no more, which it does a moment after its definition is gone.
+func awaitUnserved(t *testing.T, k *kubetest.Cluster, gvk object.GVK) {
+	t.Helper()
+	c, err := discovery.NewDiscoveryClientForConfig(k.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	look := time.NewTicker(20 * time.Millisecond)
+	defer look.Stop()
+	for {
+		groups, err := c.ServerGroups()
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = c.RESTClient().Get().AbsPath("/apis/" + gvk.Group + "/" + gvk.Version + "/widgets").DoRaw(t.Context())
+		named := slices.ContainsFunc(groups.Groups, func(g metav1.APIGroup) bool { return g.Name == gvk.Group })
+		if apierrors.IsNotFound(err) && !named {
+			return
+		}
+		select {
+		case <-look.C:
+		case <-t.Context().Done():
+			t.Fatal("the kind is still served")
+		}
 	}
 }
 
