@@ -36,10 +36,14 @@ func rawValuesStayHidden(t tree, report report) {
 		if _, excused := wholeObjects[f.path]; shows(name) && !excused {
 			f.takesNoWholeObject(p, report)
 		}
-		for n := range ast.Preorder(f.syntax) {
-			if call, ok := n.(*ast.CallExpr); ok && f.isNameOf(call.Fun, module+"internal/model/redact", "Shown") {
-				report(f.at(call), "%s takes an object for masked; have a redact.Mask mask it", p.dir)
-			}
+		f.takesNothingForMasked(p, report)
+	}
+}
+
+func (f *file) takesNothingForMasked(p *pkg, report report) {
+	for n := range ast.Preorder(f.syntax) {
+		if call, ok := n.(*ast.CallExpr); ok && f.isNameOf(call.Fun, module+"internal/model/redact", "Shown") {
+			report(f.at(call), "%s takes an object for masked; have a redact.Mask mask it", p.dir)
 		}
 	}
 }
