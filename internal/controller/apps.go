@@ -326,6 +326,11 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 		return c.awaitTermination(ctx, e, awaited)
 	}
 	c.terminations.end(e.app.Key)
+	return c.endDeletion(ctx, e, keeps)
+}
+
+// endDeletion takes the finalizers off the custom resource of an app that is removed, and then forgets how its hooks have run.
+func (c *Controller) endDeletion(ctx context.Context, e appEntry, keeps func(string) bool) time.Duration {
 	if again := c.removeFinalizers(ctx, e, keeps); again > 0 {
 		return again
 	}

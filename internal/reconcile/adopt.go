@@ -38,8 +38,13 @@ func (r *appRun) inheritEntries(ctx context.Context) error {
 		}
 		return nil
 	}
+	return r.inherit(ctx, inherited)
+}
+
+// inherit takes those of some objects into the record that bear the other controller's mark.
+func (r *appRun) inherit(ctx context.Context, objects map[object.ID]string) error {
 	var found []inventory.Entry
-	for id, version := range inherited {
+	for id, version := range objects {
 		o, err := r.access.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)
 		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
 			continue
@@ -47,7 +52,7 @@ func (r *appRun) inheritEntries(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("read %s: %w", id, err)
 		}
-		if mine, _ := a.OwnerOf(o); mine {
+		if mine, _ := r.app.Adoption.OwnerOf(o); mine {
 			found = append(found, inventory.Entry{ID: id, Version: version, UID: o.UID()})
 		}
 	}

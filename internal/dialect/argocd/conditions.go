@@ -120,7 +120,7 @@ func fieldNames(r report.Report, choose func(report.Finding) bool) string {
 	var all []string
 	for _, x := range r.FindingsWhere(choose) {
 		if x.Kind == compare.Missing && len(x.Path) == 0 {
-			all = append(all, x.Finding.Sentence(x.ID))
+			all = append(all, x.Sentence(x.ID))
 			continue
 		}
 		all = append(all, x.FieldName(x.ID)+claimantSuffix(x.Finding))
