@@ -97,3 +97,16 @@ func BenchmarkPack(b *testing.B) {
 	})
 	b.ReportMetric(float64(len(packed.data)), "bytes")
 }
+
+// TestACompressorServesTextAfterText: its positions grow with each text and each sample, and are set back after two gigabytes, twice here.
+func TestACompressorServesTextAfterText(t *testing.T) {
+	var p Packer
+	p.Pack(widgets, widget("first"))
+	for i := range 150000 {
+		text := widget(fmt.Sprintf("w-%d", i))
+		packed := p.Pack(widgets, text)
+		if got, err := p.Text(packed); err != nil || !bytes.Equal(got, text) || len(packed.data) > len(text)/5 {
+			t.Fatalf("text %d: got %q of %d bytes, %v", i, got, len(packed.data), err)
+		}
+	}
+}
