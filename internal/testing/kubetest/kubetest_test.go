@@ -27,7 +27,7 @@ func TestAMissingBinaryIsSaidWithItsCure(t *testing.T) {
 	}
 }
 
-func TestOnlyTwoPlacesAreGiven(t *testing.T) {
+func TestNoMorePlacesAreGivenThanThereAre(t *testing.T) {
 	dir := t.TempDir()
 	first, err := takePlace(t.Context(), dir, places)
 	if err != nil {
@@ -36,24 +36,26 @@ func TestOnlyTwoPlacesAreGiven(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(first.dir, "left-behind"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	second, err := takePlace(t.Context(), dir, places)
-	if err != nil {
-		t.Fatal(err)
+	for range places[1:] {
+		other, err := takePlace(t.Context(), dir, places)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = other.lock.Close() }() // a place whose file is garbage is free
 	}
-	defer func() { _ = second.lock.Close() }() // a place whose file is garbage is free
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := takePlace(ctx, dir, places); err == nil {
-		t.Error("a third place was given")
+		t.Error("one place more was given")
 	}
 	if err := first.lock.Close(); err != nil { // as when its holder is killed
 		t.Fatal(err)
 	}
-	third, err := takePlace(t.Context(), dir, places)
+	last, err := takePlace(t.Context(), dir, places)
 	if err != nil {
 		t.Fatal(err)
 	}
-	left, err := os.ReadDir(third.dir)
+	left, err := os.ReadDir(last.dir)
 	if err != nil || len(left) > 0 {
 		t.Errorf("the place is not empty: %v %v", left, err)
 	}
