@@ -6,8 +6,9 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 # Packages with concurrency are tested under the race detector, the others without: it compiles everything once more. The stories, which
 # cost it most, are run under it by test-long. They mostly wait, so that more of them run at once than there are cores.
 RACE := (internal/(apply|controller|report/journal|testing/kubetest|cluster/live|report/notify|reconcile|render/worker|source/git|web|view|compose))(/|$$)
-RACY  = $(shell go list ./... | grep -E '$(RACE)')
-CALM  = $(shell go list ./... | grep -vE '$(RACE)')
+# Under it, the render workers of the commands on files take ten times as long, and one function there has goroutines.
+CALM  = $(shell go list ./... | grep -vE '$(RACE)') ./internal/view/files
+RACY  = $(filter-out %/internal/view/files,$(shell go list ./... | grep -E '$(RACE)'))
 # The packages with stories that count and wait; of the other modules only deploy/release/image has one.
 COUNTING = $(shell grep -rl --include='*_test.go' '^func TestLong' cmd internal stories | xargs -n 1 dirname | sort -u | sed 's,^,./,')
 COUNT ?= 3
