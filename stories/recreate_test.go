@@ -2,6 +2,7 @@ package stories
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -50,7 +51,11 @@ func TestForceRecreatesWhatTheServerDoesNotChange(t *testing.T) {
 	sealed, job, claim := w.uidOf(w.get(configmaps, "sealed")), w.uidOf(w.get(jobs, "job")), w.uidOf(w.get(claims, "claim"))
 	w.edit("app/sealed.yaml", "k: one", "k: two")
 	w.edit("app/job.yaml", "job:1", "job:2")
-	w.fails("my-app", "ConfigMap "+w.ns+"/sealed", "field is immutable")
+	said := w.fails("my-app", "ConfigMap "+w.ns+"/sealed", "field is immutable", `Job.batch "job" is invalid: spec.template: field is immutable; to have it deleted and created, `+
+		"annotate it in Git with kustomize.toolkit.fluxcd.io/force: enabled; or delete it, and truce creates it")
+	if len(said) > 1000 {
+		t.Errorf("%d bytes, with what the server quotes of a template: %s", len(said), said)
+	}
 	if got := w.uidOf(w.get(configmaps, "sealed")); got != sealed {
 		t.Error("recreated without force")
 	}
@@ -72,6 +77,11 @@ func TestForceRecreatesWhatTheServerDoesNotChange(t *testing.T) {
 
 	deleted := w.deletes()
 	w.edit("app/claim.yaml", "storageClassName: slow", "storageClassName: fast")
+	w.patch(kustomizations, "my-app", map[string]any{"spec": map[string]any{"force": false}}, "kubectl-patch")
+	if said := w.fails("my-app", "claim", "immutable"); strings.Contains(said, "delete it") {
+		t.Errorf("advice to delete what holds data: %s", said)
+	}
+	w.patch(kustomizations, "my-app", map[string]any{"spec": map[string]any{"force": true}}, "kubectl-patch")
 	w.fails("my-app", "claim", "not recreated: what it holds would be deleted with it")
 	w.edit("app/claim.yaml", "storageClassName: fast", "storageClassName: slow")
 	w.ready("my-app")

@@ -39,6 +39,9 @@ var ErrRefused = errors.New("refused")
 // ErrInvalid is an ErrRefused by the API server's validation: of the object itself, or of the change.
 var ErrInvalid = fmt.Errorf("invalid: %w", ErrRefused)
 
+// ErrImmutable is an ErrInvalid that another object of the same name would not meet: a field of the live one may not change.
+var ErrImmutable = fmt.Errorf("immutable: %w", ErrInvalid)
+
 // Target is the object that a write was judged on. UID and ResourceVersion are empty for one that is to be created.
 type Target struct {
 	GVK             object.GVK

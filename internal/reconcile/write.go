@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply"
@@ -13,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
@@ -58,7 +60,7 @@ func (w *objectReconcile) executePlan(ctx context.Context) error {
 		return w.recreate(ctx, answer, err)
 	}
 	if err != nil {
-		return err
+		return w.withWayOut(answer, err)
 	}
 	owners, err := w.engine.shapes.Owners(answer, w.snap.baseline)
 	if err != nil {
@@ -76,6 +78,20 @@ func (w *objectReconcile) executePlan(ctx context.Context) error {
 	w.live, w.owners = answer, owners
 	w.applied()
 	return remembered
+}
+
+// withWayOut says how an object gets what the API server does not let change; not of one that holds data.
+func (w *objectReconcile) withWayOut(live object.Object, err error) error {
+	if !errors.Is(err, apply.ErrImmutable) {
+		return err
+	}
+	if _, refused := w.input.PlanRecreate(live, w.sentBody()); refused != nil {
+		return err
+	}
+	if asking := w.app.OptOuts.Asking(optout.Recreate); asking != "" {
+		return fmt.Errorf("%w; to have it deleted and created, annotate it in Git with %s; or delete it, and truce creates it", err, asking)
+	}
+	return fmt.Errorf("%w; to have it as Git describes it, delete it, and truce creates it", err)
 }
 
 // learn keeps what the server's answer teaches: the new baseline, or that an apply does not restore a field.

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/apply"
@@ -178,14 +179,12 @@ func refusal(err error, id object.ID) error {
 		return err
 	}
 	conflicts := 0
-	if d := status.Status().Details; d != nil {
-		for _, c := range d.Causes {
-			if c.Type == metav1.CauseTypeFieldManagerConflict {
-				conflicts++
-			}
-			if c.Field == "metadata.uid" {
-				return apply.ErrStale
-			}
+	for _, c := range causes(status.Status()) {
+		if c.Type == metav1.CauseTypeFieldManagerConflict {
+			conflicts++
+		}
+		if c.Field == "metadata.uid" {
+			return apply.ErrStale
 		}
 	}
 	switch {
@@ -198,7 +197,7 @@ func refusal(err error, id object.ID) error {
 	case apierrors.IsForbidden(err) && strings.Contains(status.Status().Message, " cannot patch resource "): // not by admission
 		return forbidden(redact.Message(id, status.Status().Message))
 	case apierrors.IsInvalid(err):
-		return invalid(redact.Message(id, status.Status().Message))
+		return invalid{redact.Message(id, withoutLongValues(status.Status())), changesImmutable(status.Status())}
 	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
 		return refused(redact.Message(id, status.Status().Message))
 	}
@@ -220,11 +219,54 @@ type forbidden string
 func (f forbidden) Error() string { return string(f) }
 func (forbidden) Unwrap() error   { return apply.ErrForbidden }
 
-// invalid is apply.ErrInvalid in the server's words.
-type invalid string
+// invalid is apply.ErrInvalid, or apply.ErrImmutable, in the server's words.
+type invalid struct {
+	message   string
+	immutable bool
+}
 
-func (i invalid) Error() string { return string(i) }
-func (invalid) Unwrap() error   { return apply.ErrInvalid }
+func (i invalid) Error() string { return i.message }
+
+func (i invalid) Unwrap() error {
+	if i.immutable {
+		return apply.ErrImmutable
+	}
+	return apply.ErrInvalid
+}
+
+// maxShownValue bounds what the server quotes of an object: of a pod's template it quotes each field, in three kilobytes.
+const maxShownValue = 160
+
+// withoutLongValues returns what the server says is invalid, without values of more than maxShownValue bytes: the field is named before each,
+// and what is wrong behind it.
+func withoutLongValues(s metav1.Status) string {
+	const introduced = "Invalid value: "
+	text := s.Message
+	for _, c := range causes(s) {
+		value, wrong := c.Message, ""
+		if i := strings.LastIndex(value, ": "); i >= len(introduced) {
+			value, wrong = value[:i], value[i+len(": "):]
+		}
+		if strings.HasPrefix(value, introduced) && len(value) > maxShownValue && wrong != "" {
+			text = strings.ReplaceAll(text, c.Message, wrong)
+		}
+	}
+	return text
+}
+
+// changesImmutable reports whether a change was refused because a field may not change, in the words of Kubernetes' own validation.
+func changesImmutable(s metav1.Status) bool {
+	return slices.ContainsFunc(causes(s), func(c metav1.StatusCause) bool {
+		return strings.Contains(c.Message, "field is immutable") || strings.Contains(c.Message, "updates to statefulset spec for fields other than")
+	})
+}
+
+func causes(s metav1.Status) []metav1.StatusCause {
+	if s.Details == nil {
+		return nil
+	}
+	return s.Details.Causes
+}
 
 // refused is apply.ErrRefused in the server's words.
 type refused string

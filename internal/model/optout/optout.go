@@ -81,6 +81,16 @@ func (all Rules) Of(git, live object.Object) Treatment {
 	return t
 }
 
+// Asking is an annotation by which an object may ask for an effect, as KEY: VALUE; empty where the dialect has none for it.
+func (all Rules) Asking(e Effect) string {
+	for _, r := range all {
+		if r.Effect == e {
+			return r.Key + ": " + r.Value
+		}
+	}
+	return ""
+}
+
 // mark is a value that an object bears. The zero Rule in it is a value that the dialect does not know.
 type mark struct {
 	Rule
