@@ -42,6 +42,11 @@ func TestPeopleHearOfRemedies(t *testing.T) {
 	e.await(t, "/all", `"reason":"RollbackSucceeded"`, `"severity":"error"`, "Helm rollback to previous release "+w.ns+"/web.v1 ", "web-check", "exit code 3")
 	w.delete(helmReleases, w.ns, "web")
 	e.await(t, "/all", `"reason":"UninstallSucceeded"`, `"severity":"info"`, "Helm uninstall succeeded for release "+w.ns+"/web.v3 with chart web@1.0.0")
+	for reason, about := range map[string]string{"TestFailed": "web", "InstallFailed": "gone", "RollbackSucceeded": "web"} { // what was remedied is an Event too
+		if said := w.eventsOf(reason, about); len(said) != 1 {
+			t.Errorf("%s of %s: %v", reason, about, said)
+		}
+	}
 	for text, want := range map[string]int{`"reason":"TestSucceeded"`: 1, `"reason":"RollbackSucceeded"`: 1, `"reason":"UninstallSucceeded"`: 2} {
 		if n := e.count("/all", text); n != want {
 			t.Errorf("%s came %d times, want %d: %s", text, n, want, strings.Join(e.at("/all"), "\n"))

@@ -189,13 +189,25 @@ func (h HelmReleases) conditions(cr object.Object, r report.Report, s helmv2.Hel
 	return c.sorted()
 }
 
-// News returns how a release ended, with the reason of the Ready condition, once for each change, and for each release of one chart.
+// News returns how a release ended, with the reason of the Ready condition, once for each change, and for each release of one chart. A remedy often
+// begins before its cause was in a status: that is news then, too.
 func (HelmReleases) News(before, now object.Object) []notify.Event {
 	had, is := outcomeOf(before), outcomeOf(now)
 	if made, _, _ := strings.Cut(is.ready.Message, ";"); is.ready.Status == metav1.ConditionTrue && had.ready.Status == metav1.ConditionTrue && !strings.HasPrefix(had.ready.Message, made) {
 		before = nil
 	}
-	return Kustomizations{}.News(before, now)
+	out := Kustomizations{}.News(before, now)
+	remedy := findCondition(is.Conditions, helmv2.RemediatedCondition)
+	if len(out) == 0 || remedy == nil || remedy.Reason != is.ready.Reason {
+		return out
+	}
+	for _, kind := range []string{helmv2.ReleasedCondition, helmv2.TestSuccessCondition} {
+		failed, known := findCondition(is.Conditions, kind), findCondition(had.Conditions, kind)
+		if failed != nil && failed.Status == metav1.ConditionFalse && (known == nil || known.Reason != failed.Reason || known.Message != failed.Message) {
+			return append([]notify.Event{{Severity: notify.Error, Reason: failed.Reason, Text: failed.Message, Revision: is.revision}}, out...)
+		}
+	}
+	return out
 }
 
 // DeletionNews returns what helm-controller reports when a HelmRelease is deleted: that its newest release was uninstalled, or that this has failed.

@@ -54,6 +54,35 @@ func TestEachReleaseIsNews(t *testing.T) {
 	}
 }
 
+// TestWhatIsRemediedIsNewsToo: a remedy begins at once, often before a status has said what has failed.
+func TestWhatIsRemediedIsNewsToo(t *testing.T) {
+	with := func(ready string, more ...string) object.Object {
+		out := standing("False", ready, "said of "+ready, "2.0.0")
+		for i := 0; i < len(more); i += 3 {
+			out["conditions"] = append(out["conditions"].([]any), map[string]any{"type": more[i], "status": more[i+1], "reason": more[i+2], "message": "said of " + more[i+2]})
+		}
+		return out
+	}
+	released, failed := []string{"Released", "True", "InstallSucceeded"}, []string{"Released", "False", "UpgradeFailed"}
+	tested := []string{"Released", "True", "UpgradeSucceeded", "TestSuccess", "False", "TestFailed"}
+	back := []string{"Remediated", "True", "RollbackSucceeded"}
+	const said = "{error RollbackSucceeded said of RollbackSucceeded 2.0.0}"
+	for _, c := range []struct {
+		before, now object.Object
+		want        string
+	}{
+		{with("InstallSucceeded", released...), with("RollbackSucceeded", append(failed, back...)...), "[{error UpgradeFailed said of UpgradeFailed 2.0.0} " + said + "]"},
+		{with("InstallSucceeded", released...), with("RollbackSucceeded", append(tested, back...)...), "[{error TestFailed said of TestFailed 2.0.0} " + said + "]"},
+		{with("UpgradeFailed", failed...), with("RollbackSucceeded", append(failed, back...)...), "[" + said + "]"},
+		{with("RollbackSucceeded", append(failed, back...)...), with("RollbackSucceeded", append(failed, back...)...), "[]"},
+		{with("InstallSucceeded", released...), with("UpgradeFailed", failed...), "[{error UpgradeFailed said of UpgradeFailed 2.0.0}]"},
+	} {
+		if diff := cmp.Diff(c.want, fmt.Sprint(HelmReleases{}.News(c.before, c.now))); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
 // TestARevisionThatIsBroughtOutIsUnderWay, and one that was applied before is not, whatever its health is by now.
 func TestARevisionThatIsBroughtOutIsUnderWay(t *testing.T) {
 	waits := standing("Unknown", "Progressing", "waits for health", "b")
