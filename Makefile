@@ -30,9 +30,9 @@ demo-fight: build ; bin/truce up --tour --claims=off # the same without the truc
 test: build # every story in its short form; the longest first, and the others beside it: what is under the race detector, then the sandbox's
 	$(MAKE) --no-print-directory -j2 test-calm test-racy test-sandbox test-release
 
-# More packages at once than there are cores: at most three have a sandbox, and the others that need one wait (internal/testing/kubetest). `make check` vets.
+# More packages at once than there are cores: at most four have a sandbox, and the others that need one wait (internal/testing/kubetest). `make check` vets.
 test-calm test-racy:
-	go test -vet=off -p 4 $(if $(filter %-calm,$@),-parallel 6 ./stories $(CALM),-race $(RACY)) -short -skip '^TestLong' -timeout 40m
+	go test -vet=off -p 3 $(if $(filter %-calm,$@),-parallel 6 ./stories $(CALM),-race $(RACY)) -short -skip '^TestLong' -timeout 40m
 test-sandbox: ; go -C sandbox test -vet=off -short -skip '^TestLong' -timeout 40m ./...
 test-release: ; go -C deploy/release test -vet=off -short -skip '^TestLong' -timeout 40m ./...
 

@@ -176,23 +176,15 @@ func (r *appRun) awaitObjects(wait objectWait, timeout time.Duration) error {
 		return nil
 	case failed != nil:
 		e.releaseWaits.waitsNoMore(key)
-		return &stageError{report.HealthFailed, fmt.Errorf("%s: %s", failed.ID, failed.Health.Message+causeText(failed.Health))}
+		return &stageError{report.HealthFailed, fmt.Errorf("%s: %s", failed.ID, failed.Health.Message)}
 	case timeout > 0 && left <= 0:
 		e.releaseWaits.waitsNoMore(key)
-		first := pending[0].HealthStatus()
-		return &stageError{report.HealthFailed, fmt.Errorf("timeout waiting for %s: %s", pendingText(pending), first.Message+causeText(first))}
+		return &stageError{report.HealthFailed, fmt.Errorf("timeout waiting for %s: %s", pendingText(pending), pending[0].HealthStatus().Message)}
 	}
 	if r.report.Again = 0; timeout > 0 {
 		r.report.Again = max(left, minWait)
 	}
 	return &stageError{report.AwaitingHealth, errors.New("waiting for " + pendingText(pending))}
-}
-
-func causeText(s health.Status) string {
-	if s.Cause == "" {
-		return ""
-	}
-	return ": " + s.Cause
 }
 
 func pendingText(all []report.Object) string {

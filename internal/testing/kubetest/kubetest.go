@@ -2,7 +2,7 @@
 //
 // In: the sandbox and kubectl binaries that `make build` puts into bin/ (or TRUCE_SANDBOX names), and a test.
 // Out: a Cluster: a client configuration, a fresh namespace per test, kubectl, programs of ours, an independent watch, the audit log.
-// Promise: one API server per test process and at most three on the machine, besides the second one that a test may ask for; it ends with the process, even when that is
+// Promise: one API server per test process and at most four on the machine, besides the second one that a test may ask for; it ends with the process, even when that is
 // killed; nothing is faked, and a missing binary is a failure, never a skip.
 // Not here: truce itself; nothing in this package knows what truce does, so that it can bear witness.
 package kubetest
@@ -61,7 +61,7 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
-// Start returns the API server of this test process, and starts it for the first test that asks. It waits while three
+// Start returns the API server of this test process, and starts it for the first test that asks. It waits while four
 // others run on this machine. The test fails when the server does not start.
 func Start(t *testing.T) *Cluster {
 	t.Helper()

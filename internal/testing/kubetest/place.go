@@ -13,7 +13,7 @@ import (
 // Sandboxes that may run on a machine at once: each takes 340 MiB, after twenty minutes of stories 1.4 GiB, and, while it starts, a core. The second one of a test has a place of its
 // own: a test that holds one of the first waits for no other package, and two such tests never for each other's first.
 var (
-	places = []string{"0", "1", "2"}
+	places = []string{"0", "1", "2", "3"}
 	second = []string{"second"}
 )
 
