@@ -3,6 +3,7 @@ package stories
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -93,7 +94,13 @@ func (w *world) get(kind schema.GroupVersionResource, name string) *unstructured
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	o, err := d.Resource(kind).Namespace(w.ns).Get(w.ctx, name, metav1.GetOptions{})
+	read := func() (*unstructured.Unstructured, error) {
+		return d.Resource(kind).Namespace(w.ns).Get(w.ctx, name, metav1.GetOptions{})
+	}
+	o, err := read()
+	if err != nil && !errors.As(err, new(apierrors.APIStatus)) { // a stream that a busy server has reset
+		o, err = read()
+	}
 	if apierrors.IsNotFound(err) {
 		return nil
 	}

@@ -43,7 +43,7 @@ func (p *program) app() (*cobra.Command, *appFlags) {
 	f.complete(cmd, "namespace", f.completeNamespaces)
 	f.complete(cmd, "app-namespace", f.completeNamespaces)
 	cmd.AddCommand(
-		f.list(), f.get(), f.diff(), f.sync(), f.wait(), f.history(), f.rollback(), f.suspend(), f.resume(), f.approvePrune(),
+		f.list(), f.get(), f.diff(), f.sync(), f.wait(), f.history(), f.rollback(), f.terminate(), f.suspend(), f.resume(), f.approvePrune(),
 		f.create(), f.set(), f.unset(), f.remove(),
 	)
 	return cmd, f

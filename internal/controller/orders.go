@@ -24,6 +24,7 @@ func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 	e.kept, e.version, e.app = seen.kept, seen.version, seen.app
 	news = first || e.asks != seen.asks || seen.app.Request != "" && seen.app.Request != before.Request
 	e.asks = seen.asks
+	news = news || seen.app.Terminating && (!before.Terminating || before.TerminatingRequest != seen.app.TerminatingRequest)
 	wanted := e.wants.Token
 	e.wants = seen.app.SyncRequest
 	switch {
@@ -112,7 +113,7 @@ func (c *Controller) finishSyncRequest(e *appEntry, r report.Report, wait time.D
 	if e.order.Token == "" || o.Order.Token != e.order.Token || o.Ended.IsZero() {
 		return wait
 	}
-	if o.Reason != report.Succeeded && e.order.Retry > 0 && e.order.Refused == "" {
+	if o.Reason != report.Succeeded && o.Reason != report.OperationTerminated && e.order.Retry > 0 && e.order.Refused == "" {
 		if pause, again := e.order.Backoff.Pause(e.order.Retry, o.Tries+1); again {
 			return pause
 		}

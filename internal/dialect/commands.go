@@ -58,6 +58,8 @@ type Change struct {
 	// Look asks for a look at the source, where the app names it itself.
 	Look bool
 	Run  *Run
+	// Terminate ends the operation that is under way.
+	Terminate bool
 	// Pin holds the app at a revision; an empty text lets it follow again.
 	Pin *string
 	// Leave says what becomes of the objects when the app is deleted.

@@ -46,6 +46,9 @@ func (r *appRun) runsHooks() bool {
 
 // beginSync runs the hooks that come before the objects of an operation.
 func (r *appRun) beginSync(ctx context.Context) error {
+	if err := r.heedTermination(ctx); err != nil {
+		return err
+	}
 	if !r.runsHooks() {
 		return nil
 	}
@@ -109,7 +112,14 @@ func (r *appRun) operationKey() string {
 	if order.Token != "" {
 		asked = order.Token + " " + strconv.FormatInt(order.StartedAt.Unix(), 10)
 	}
-	sum := sha256.Sum256([]byte(strings.Join([]string{r.app.UID, asked, r.rolloutKey()}, "\n")))
+	return shortKey(r.app.UID, asked, r.rolloutKey())
+}
+
+// revisionKey is the same in every operation that brings out the same.
+func (r *appRun) revisionKey() string { return shortKey(r.app.UID, r.rolloutKey()) }
+
+func shortKey(parts ...string) string {
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return hex.EncodeToString(sum[:8])
 }
 

@@ -301,6 +301,19 @@ func (r *Runner) cleanUp(ctx context.Context, runs map[int]hook.Run) error {
 	return errors.Join(errs...)
 }
 
+// Remove deletes the objects of hooks that are no longer waited for.
+func (r *Runner) Remove(ctx context.Context) error {
+	var errs []error
+	for _, h := range slices.Backward(r.Hooks) {
+		t, err := r.target(ctx, h)
+		if err == nil {
+			err = r.remove(ctx, t)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 // remove deletes the object of a hook, unless it may not be. One that changes at each try may still be there.
 func (r *Runner) remove(ctx context.Context, t apply.Target) error {
 	const tries = 5 // its controller writes its status meanwhile

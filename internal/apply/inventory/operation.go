@@ -17,6 +17,8 @@ type Operation struct {
 	Cause  string    `json:"cause,omitempty"`
 	Failed time.Time `json:"failed,omitzero"` // since when there is a cause
 	Ended  bool      `json:"ended,omitempty"`
+	// Terminated is what it brought out, where a person has ended it: nothing brings that out again by itself. Empty for one that was not.
+	Terminated string `json:"terminated,omitempty"`
 	// Hooks are by their phase and object.
 	Hooks map[string]HookRun `json:"hooks,omitempty"`
 }

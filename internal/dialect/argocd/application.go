@@ -56,6 +56,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 	r.syncPolicy(&a, spec)
 	a.Ignore = r.rules(spec.IgnoreDifferences)
 	a.SyncRequest = r.order(cr, spec)
+	a.Terminating, a.TerminatingRequest = terminating(cr)
 	r.history(spec)
 	r.project(spec.Project)
 	r.annotations(cr)

@@ -31,19 +31,20 @@ const (
 
 // errorTypes are the condition that each way of ending a run gives.
 var errorTypes = map[report.Reason]string{
-	report.SpecRefused:        invalidSpec,
-	report.AccessDenied:       invalidSpec, // as for what an AppProject does not permit
-	report.SourceNotReady:     comparison,
-	report.DependencyNotReady: comparison,
-	report.RenderFailed:       comparison,
-	report.ValidationFailed:   syncError,
-	report.ClusterFailed:      comparison,
-	report.ApplyFailed:        syncError,
-	report.PruneFailed:        syncError,
-	report.PruneHeld:          syncError,
-	report.HealthFailed:       syncError,
-	report.RecordFailed:       syncError,
-	report.OwnedByOther:       syncError,
+	report.SpecRefused:         invalidSpec,
+	report.AccessDenied:        invalidSpec, // as for what an AppProject does not permit
+	report.SourceNotReady:      comparison,
+	report.DependencyNotReady:  comparison,
+	report.RenderFailed:        comparison,
+	report.ValidationFailed:    syncError,
+	report.ClusterFailed:       comparison,
+	report.ApplyFailed:         syncError,
+	report.OperationTerminated: syncError,
+	report.PruneFailed:         syncError,
+	report.PruneHeld:           syncError,
+	report.HealthFailed:        syncError,
+	report.RecordFailed:        syncError,
+	report.OwnedByOther:        syncError,
 }
 
 // conditions says what is wrong, and what truce alone knows. A condition that stays keeps its time.

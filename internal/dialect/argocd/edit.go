@@ -40,6 +40,7 @@ func (Commands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, 
 		e.Put("normal", "metadata", "annotations", refreshKey)
 	}
 	e.operation(c.Run)
+	e.terminate(c.Terminate)
 	e.end(c.Leave)
 	e.Approve(c.ApprovePrune)
 	return dialect.Resources{App: e.CR}, e.Err
@@ -298,6 +299,22 @@ func (e *edit) operation(run *dialect.Run) {
 	e.CR["operation"] = map[string]any{
 		"sync": sync, "initiatedBy": map[string]any{"username": cmp.Or(run.By, "truce")},
 		"info": []any{map[string]any{"name": requestInfo, "value": run.Token}},
+	}
+}
+
+// terminate ends the operation that is under way, as the server of Argo CD does.
+func (e *edit) terminate(asked bool) {
+	if !asked {
+		return
+	}
+	state, _ := e.CR.At("status", "operationState").(map[string]any)
+	switch {
+	case e.CR["operation"] != nil: // it has not begun
+		delete(e.CR, "operation")
+	case state["phase"] == phaseRunning:
+		state["phase"] = phaseTerminating
+	case state["phase"] != phaseTerminating:
+		e.Refuse("no operation is in progress")
 	}
 }
 

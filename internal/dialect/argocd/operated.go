@@ -14,10 +14,11 @@ import (
 
 // The phases of an operation.
 const (
-	phaseRunning   = "Running"
-	phaseSucceeded = "Succeeded"
-	phaseFailed    = "Failed"
-	phaseError     = "Error" // it was not begun
+	phaseRunning     = "Running"
+	phaseTerminating = "Terminating" // a person wants it ended; written by argocd app terminate-op, and by truce's
+	phaseSucceeded   = "Succeeded"
+	phaseFailed      = "Failed"
+	phaseError       = "Error" // it was not begun
 )
 
 // operationStateOf returns the newest rollout as an operation. One that this process knows nothing of stays as it is.
@@ -33,6 +34,9 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 	s.SyncResult.Revision, s.SyncResult.Revisions = revisionsOf(cr, o.Revision)
 	s.SyncResult.Source, s.SyncResult.Sources = sourcesOf(cr)
 	s.Phase, s.Message = phaseOf(o)
+	if s.Phase == phaseRunning && had != nil && had.Phase == phaseTerminating { // until the run that ends it
+		s.Phase = phaseTerminating
+	}
 	for _, h := range o.Hooks {
 		s.SyncResult.Resources = append(s.SyncResult.Resources, hookResultOf(h))
 	}
@@ -49,7 +53,7 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 // superseded reports whether an operation was taken up since the rollout: what is reported of it then is late, and would overwrite what
 // was requested.
 func superseded(cr object.Object, o report.Rollout, had *operationState) bool {
-	if had == nil || had.Phase != phaseRunning || had.StartedAt < formatTime(o.Begun) {
+	if had == nil || had.Phase != phaseRunning && had.Phase != phaseTerminating || had.StartedAt < formatTime(o.Begun) {
 		return false
 	}
 	if o.Order.Token == "" {

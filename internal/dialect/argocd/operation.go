@@ -21,7 +21,7 @@ func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest 
 	}
 	state, _ := cr.At("status", "operationState").(map[string]any)
 	asked, ok := state["operation"].(map[string]any)
-	if !ok || state["phase"] != phaseRunning {
+	if !ok || state["phase"] != phaseRunning && state["phase"] != phaseTerminating {
 		return app.SyncRequest{}
 	}
 	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by {
@@ -34,6 +34,19 @@ func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest 
 		o.StartedAt = time.Unix(0, 0)
 	}
 	return o
+}
+
+// terminating reports whether a person wants an operation ended, and by which request it was begun.
+func terminating(cr object.Object) (on bool, request string) {
+	state, _ := cr.At("status", "operationState").(map[string]any)
+	if state["phase"] != phaseTerminating {
+		return false, ""
+	}
+	asked, _ := state["operation"].(map[string]any)
+	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by {
+		return true, ""
+	}
+	return true, tokenOf(asked)
 }
 
 // tokenOf identifies an operation by all that is in it, read or not.

@@ -112,6 +112,10 @@ type App struct {
 
 	Rollout     Rollout
 	SyncRequest SyncRequest
+	// Terminating says that a person wants the operation ended that is under way, and TerminatingRequest which one: the Token of its SyncRequest,
+	// empty for one that has none.
+	Terminating        bool
+	TerminatingRequest string
 	// IsRollingOut says that a new revision, or what an order asks for, is being brought out. See InRollout.
 	IsRollingOut bool
 	// ReachedRevision is the newest revision that was rolled out from where the app now reads, as its custom resource remembers it. Empty

@@ -1,0 +1,91 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+
+	"github.com/truce-gitops/truce/internal/apply/hooks"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// errTerminated ends an operation that a person has ended, in Argo CD's words.
+var errTerminated = &stageError{report.OperationTerminated, errors.New("Operation terminated")}
+
+// heedTermination ends the operation if a person has asked for that: nothing is waited for any more, and the objects of its hooks that run are deleted.
+// What was applied stays. The operation does not begin again by itself, in another process neither, until another revision or sync is asked for.
+func (r *appRun) heedTermination(ctx context.Context) error {
+	if !r.isRollout || r.app.Policy.Mode != app.Enforce {
+		return nil
+	}
+	had := r.wasTerminated()
+	switch {
+	case had:
+		r.leaveRollout()
+	case !r.asked.Terminating, r.asked.TerminatingRequest != r.asked.SyncRequest.Token:
+		return nil
+	default:
+		r.takeUpOperation()
+	}
+	s := r.newSyncHooks(syncEvents)
+	stopped := s.stopRunning()
+	if op := s.terminated(); !had {
+		if err := s.save(ctx, op); err != nil {
+			return err
+		}
+		s.report()
+	}
+	r.engine.releaseWaits.waitsNoMore(r.app.Key)
+	r.engine.awaitHook(r.app.Key, nil)
+	runner := hooks.Runner{
+		Kind: hooks.Kind{Marks: syncMarks}, Hooks: stopped, Namespace: r.app.DefaultNamespace.Name, Access: r.access, Cluster: hookCluster{r.engine},
+	}
+	if err := runner.Remove(ctx); err != nil {
+		return &stageError{report.OperationTerminated, errors.Join(errTerminated.err, err)}
+	}
+	return errTerminated
+}
+
+// wasTerminated reports whether the operation is one that a person has ended. What was brought out by it is not brought out again unasked.
+func (r *appRun) wasTerminated() bool {
+	was := r.inventory.Operation
+	return was.Terminated == r.revisionKey() && (r.asked.SyncRequest.Token == "" || was.Key == r.operationKey())
+}
+
+// leaveRollout has the report say of the operation what it said before.
+func (r *appRun) leaveRollout() {
+	r.isRollout = false
+	r.setPolicy(r.asked.BetweenRollouts())
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	r.report.Rollout = r.state.report.Rollout
+}
+
+// stopRunning has the hooks that run fail, and returns those that were stopped, also before.
+func (s *syncHooks) stopRunning() (stopped []hook.Hook) {
+	text := errTerminated.Error()
+	for _, h := range s.all {
+		run := s.runs[h.Index]
+		if run.Phase == hook.Running || run.Phase == hook.Replacing {
+			run.Phase, run.Completed, run.Message = hook.Failed, s.run.engine.Now().UTC(), text
+			s.runs[h.Index] = run
+		}
+		if run.Phase == hook.Failed && run.Message == text {
+			stopped = append(stopped, h)
+		}
+	}
+	return stopped
+}
+
+// terminated is the operation as it is recorded.
+func (s *syncHooks) terminated() inventory.Operation {
+	op := s.run.inventory.Operation
+	for i, run := range s.runs {
+		op = op.With(s.keys[i], run)
+	}
+	op.Ended, op.Terminated, op.Cause = true, s.run.revisionKey(), errTerminated.Error()
+	op.Failed = s.run.engine.Now().UTC()
+	return op
+}

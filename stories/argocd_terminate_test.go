@@ -1,0 +1,61 @@
+package stories
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+)
+
+// TestATerminatedOperationEnds: by the command, and by a patch of the status as Argo CD's server writes it; while a hook and while a wave is waited for.
+func TestATerminatedOperationEnds(t *testing.T) {
+	first := aJobOfWave("first", "-1") + configOfWave("web", "none", "1") + jobHook("before", "argocd.argoproj.io/hook: PreSync", "1") +
+		jobHook("alarm", "argocd.argoproj.io/hook: SyncFail", "1")
+	w := offArgoWorld(t, "-- app/all.yaml --\n"+first)
+	stop := w.start(app.Policy{})
+	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, retry: {limit: 5, backoff: {duration: 1s}}}")
+	w.exists(jobs, "before")
+	w.operates("web", "Running", "PreSync before Running")
+	w.saysOf(w.truce(), 0, "app terminate-op web", "application/web operation terminating")
+	w.goes(jobs, "before")
+	o := w.operates("web", "Failed", "PreSync before Failed")
+	if got := text(o, "status", "operationState", "message"); got != "Operation terminated" {
+		t.Errorf("the operation ended with %q", got)
+	}
+	w.saysOf(w.truce(), 2, "app terminate-op web", "no operation is in progress")
+
+	// Nothing begins it again: neither its retries, nor a look, nor another process.
+	ended := text(o, "status", "operationState", "finishedAt")
+	w.refresh("web")
+	stop()
+	w.start(app.Policy{})
+	t.Cleanup(w.removeApps) // before this truce ends
+	w.refresh("web")
+	if o := w.operates("web", "Failed", "PreSync before Failed"); text(o, "status", "operationState", "finishedAt") != ended {
+		t.Errorf("it ended at %s, and before at %s", text(o, "status", "operationState", "finishedAt"), ended)
+	}
+	if w.isThere(jobs, "before") || w.isThere(jobs, "alarm") || w.isThere(jobs, "first") || w.isThere(configmaps, "web") {
+		t.Error("the operation went on")
+	}
+
+	// A sync is another operation. It waits for a wave this time.
+	w.saysOf(w.truce(), 0, "app sync web --async")
+	w.exists(jobs, "before")
+	w.endJob("before", "Complete")
+	w.exists(jobs, "first")
+	w.waitsFor("web", "waiting for Job.batch "+w.ns+"/first")
+	w.patch(applications, "web", map[string]any{"status": map[string]any{"operationState": map[string]any{"phase": "Terminating"}}}, "argocd-server")
+	w.operates("web", "Failed", "PreSync before Succeeded")
+	w.endJob("first", "Complete")
+	w.refresh("web")
+	if w.isThere(configmaps, "web") || !w.isThere(jobs, "first") {
+		t.Error("the later wave was applied, or what was applied is gone")
+	}
+
+	// So is a revision.
+	w.repo.Commit(map[string]string{"app/all.yaml": first + configOfWave("more", "none", "1")}, "more")
+	w.goes(jobs, "before")
+	w.exists(jobs, "before")
+	w.endJob("before", "Complete")
+	w.operates("web", "Succeeded", "PreSync before Succeeded")
+	w.inSync("web")
+}
