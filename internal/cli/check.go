@@ -41,6 +41,7 @@ func (p *program) check() *cobra.Command {
 	f.outputs(cmd, "json", "yaml")
 	f.config.AddFlags(cmd.Flags())
 	f.complete(cmd, "context", f.completeContexts)
+	f.unheeded(cmd, "pre", "the same is checked before an installation and after it")
 	return cmd
 }
 

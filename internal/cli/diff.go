@@ -146,7 +146,7 @@ func (f *appFlags) always(cmd *cobra.Command, flags ...string) {
 	}
 }
 
-// unheeded takes a flag of argocd that changes nothing here, and says so when it is given.
+// unheeded takes a flag of argocd or flux that changes nothing here, and says so when it is given.
 func (f *appFlags) unheeded(cmd *cobra.Command, name, why string) {
 	cmd.Flags().Bool(name, false, "without effect: "+why)
 	cmd.Flags().Lookup(name).Hidden = true

@@ -43,7 +43,7 @@ func (f *appFlags) get() *cobra.Command {
 	}
 	f.always(cmd, "refresh", "hard-refresh")
 	f.unheeded(cmd, "show-operation", "argocd app history shows the revisions that were applied")
-	f.unheeded(cmd, "show-params", "truce has no Helm parameters")
+	f.unheeded(cmd, "show-params", "the parameters of a chart are in its custom resource: kubectl get application NAME -o yaml")
 	f.selects(cmd)
 	f.outputs(cmd, "json", "yaml", "wide", "name")
 	return cmd

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -27,6 +28,9 @@ func resolve(arg, namespace string, known []app.Key) (app.Key, error) {
 	kind = strings.ToLower(kind)
 	if long, ok := shortNames[kind]; ok {
 		kind = long
+	}
+	if qualified && namespace != "" && !slices.Contains(slices.Collect(maps.Values(shortNames)), kind) {
+		return app.Key{}, usageError("%s: %s is no kind of app; an app of that namespace is named by: %s -n %s", arg, kind, name, kind)
 	}
 	var found []app.Key
 	for _, k := range known {

@@ -242,6 +242,9 @@ func TestNamesAreResolvedByKindAndName(t *testing.T) {
 	if _, err := resolve("web", "a", []app.Key{web, other}); err == nil || !strings.Contains(err.Error(), "ambiguous") {
 		t.Errorf("an ambiguous name: %v", err)
 	}
+	if _, err := resolve("b/web", "a", []app.Key{web}); err == nil || err.Error() != "b/web: b is no kind of app; an app of that namespace is named by: web -n b" {
+		t.Errorf("error of namespace/name: %v", err)
+	}
 	if _, err := resolve("nope", "a", []app.Key{web}); err == nil || err.Error() != "nope: no such app in namespace a; there are web" {
 		t.Errorf("an unknown name: %v", err)
 	}
