@@ -11,8 +11,8 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// errTerminated ends an operation that a person has ended, in Argo CD's words.
-var errTerminated = &stageError{report.OperationTerminated, errors.New("Operation terminated")}
+// errTerminated ends an operation that a person has ended.
+var errTerminated = &stageError{report.OperationTerminated, errors.New("operation terminated")}
 
 // heedTermination ends the operation if a person has asked for that: nothing is waited for any more, and the objects of its hooks that run are deleted.
 // What was applied stays. The operation does not begin again by itself, in another process neither, until another revision or sync is asked for.

@@ -73,6 +73,8 @@ func phaseOf(o report.Rollout) (phase, message string) {
 		return phaseSucceeded, "successfully synced (partial)"
 	case o.Reason == report.Succeeded:
 		return phaseSucceeded, "successfully synced (all tasks run)"
+	case o.Reason == report.OperationTerminated:
+		return phaseFailed, "Operation terminated" // in Argo CD's words; why a hook was not deleted is in the condition
 	case o.Reason == report.SpecRefused || o.Reason == report.AccessDenied || o.Reason == report.SourceNotReady || o.Reason == report.RenderFailed:
 		return phaseError, truncateMessage(o.Message)
 	}
