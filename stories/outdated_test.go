@@ -33,3 +33,31 @@ func TestAnAppThatOnlyAnOutdatedListShowsIsNotMadeAgain(t *testing.T) {
 		t.Errorf("%d objects of an app that is gone, the first is %s %s", len(left), left[0]["kind"], left[0].Name())
 	}
 }
+
+// TestWhatAnOutdatedListDoesNotShowYetHolds suspends an app and changes an object of it, and then has all lists show both as they were before.
+func TestWhatAnOutdatedListDoesNotShowYetHolds(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Start(t)
+	installCRDs(t, c)
+	s := newStage(t, c, buildTruce(t), shop)
+	s.app("")
+	s.begin()
+	s.ready("web")
+	s.quiet()
+	past := s.version()
+	s.patch(kustomizations, "web", map[string]any{"spec": map[string]any{"suspend": true}}, "kubectl-patch")
+	s.quiet()
+	s.patch(configmaps, "a", map[string]any{"data": map[string]any{"v": "by hand"}}, "kubectl-edit")
+	s.quiet()
+	before := len(s.wrote())
+	s.toll.watches.set(func(x *watches) { x.past = past })
+	s.toll.watches.expire()
+	s.until("truce to start over", func() bool { return strings.Contains(s.truce.Load().said(), "went back to an older state") })
+	s.quiet()
+	s.toll.watches.mend()
+	s.toll.watches.expire()
+	s.quiet()
+	if wrote := s.wrote()[before:]; len(wrote) > 0 {
+		t.Errorf("writes to objects of a suspended app: %q", wrote)
+	}
+}

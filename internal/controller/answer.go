@@ -94,7 +94,7 @@ func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Ob
 // answer that said otherwise was wrong, and the write has to be repeated.
 var errDropped = errors.New("the API server has dropped the status")
 
-// answered takes in what the server made of our own write, before the watch reports it.
+// answered takes in what the server has answered to our own write or read, before the watch reports it.
 func (c *Controller) answered(e appEntry, now object.Object) {
 	seen, err := c.observeApp(&e, live.Event{ID: now.ID(), GVK: e.gvk, Object: now, Depth: live.Full})
 	if err != nil {

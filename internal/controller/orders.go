@@ -18,7 +18,7 @@ import (
 func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 	first := !e.kept.Known()
 	if !first && seen.uid() == e.asks.uid && seen.version != 0 && seen.version < e.version {
-		return false // older than what our own write has answered
+		return false // older than the answer to our own write or read
 	}
 	before := e.app
 	e.kept, e.version, e.app = seen.kept, seen.version, seen.app

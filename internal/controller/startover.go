@@ -26,7 +26,8 @@ func (c *Controller) startOver() {
 }
 
 // confirmApp reads an app's custom resource before its first run after the server's data went back, and returns how long the run has to wait. The
-// list that showed the app may have been out of date: objects that are created for an app that is gone would stay.
+// list that showed the app may have been out of date: objects that are created for an app that is gone would stay, and those of one that was suspended
+// or handed back since would be written.
 func (c *Controller) confirmApp(ctx context.Context, e appEntry) time.Duration {
 	c.mu.RLock()
 	era := c.eras
@@ -43,10 +44,14 @@ func (c *Controller) confirmApp(ctx context.Context, e appEntry) time.Duration {
 		c.Log.Warn("read", "app", key.String(), "error", err.Error())
 		return retryObject
 	}
+	c.answered(e, now) // a list that comes later and is older changes nothing
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if known := c.appSet[key]; known != nil && known.asks.uid == e.asks.uid {
 		known.confirmed = era
+	}
+	if now.ResourceVersion() != e.cr.ResourceVersion() {
+		return retryConflict // the run is about what was read
 	}
 	return 0
 }
