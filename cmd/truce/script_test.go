@@ -16,6 +16,7 @@ import (
 
 	"github.com/truce-gitops/truce/deploy"
 	"github.com/truce-gitops/truce/internal/source/git"
+	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -80,7 +81,7 @@ func (s script) run(t *testing.T, file string) {
 	testscript.Run(t, testscript.Params{
 		Files: []string{file}, Setup: s.setup, RequireExplicitExec: true, RequireUniqueNames: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repository": repository, "commit": commit, "apply": s.apply, "exits": exits, "serve": server(t), "shown": told.shown, "page": told.page,
+			"repository": repository, "commit": commit, "apply": s.apply, "exits": exits, "serve": server(t), "charts": charts(t), "shown": told.shown, "page": told.page,
 		},
 	})
 }
@@ -140,7 +141,7 @@ func repository(ts *testscript.TestScript, neg bool, args []string) {
 	dir := ts.MkAbs(args[0])
 	filled := dir + ".filled"
 	ts.Check(os.CopyFS(filled, os.DirFS(dir)))
-	for _, name := range []string{"NS", "WORK", "UPSTREAM"} {
+	for _, name := range []string{"NS", "WORK", "UPSTREAM", "CHARTS"} {
 		ts.Check(fillAll(filled, "$"+name, ts.Getenv(name)))
 	}
 	ts.Check(os.RemoveAll(dir))
@@ -154,6 +155,32 @@ func server(t *testing.T) func(*testscript.TestScript, bool, []string) {
 			ts.Fatalf("usage: serve DIR")
 		}
 		ts.Setenv("UPSTREAM", gittest.ServeHTTP(t, &gittest.Repo{Dir: ts.MkAbs(args[0])}, gittest.HTTPOptions{}).URL)
+	}
+}
+
+// charts is the command that serves the directories of one as charts, at version 1.0.0, from a repository of charts that ends with the test.
+func charts(t *testing.T) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		if neg || len(args) != 1 {
+			ts.Fatalf("usage: charts DIR")
+		}
+		served, dir := charttest.New(t), ts.MkAbs(args[0])
+		entries, err := os.ReadDir(dir)
+		ts.Check(err)
+		for _, e := range entries {
+			files := map[string]string{}
+			in := os.DirFS(filepath.Join(dir, e.Name()))
+			ts.Check(fs.WalkDir(in, ".", func(path string, d fs.DirEntry, err error) error {
+				if err == nil && !d.IsDir() {
+					var text []byte
+					text, err = fs.ReadFile(in, path)
+					files[path] = string(text)
+				}
+				return err
+			}))
+			served.Push(e.Name(), "1.0.0", files)
+		}
+		ts.Setenv("CHARTS", served.URL())
 	}
 }
 

@@ -68,9 +68,17 @@ func (f *adhocFlags) path(args []string) error {
 	return err
 }
 
+// fetchedByBuilds is what --remote-bases fetches for every command that has it.
+const fetchedByBuilds = "fetch the git repositories, single files and charts that kustomizations name by their addresses, and charts that charts depend on"
+
 // remoteBases is the flag of all commands that build kustomizations. It is called as Kustomize and Flux call what it is about.
 func remoteBases(cmd *cobra.Command, asked *bool) {
-	cmd.Flags().BoolVar(asked, "remote-bases", false, "fetch the git repositories, single files and charts that kustomizations name by their addresses, and charts that charts depend on")
+	cmd.Flags().BoolVar(asked, "remote-bases", false, fetchedByBuilds)
+}
+
+// remoteBasesAndCharts is the same flag of commands that look at all apps of a repository.
+func remoteBasesAndCharts(cmd *cobra.Command, asked *bool) {
+	cmd.Flags().BoolVar(asked, "remote-bases", false, fetchedByBuilds+", and the charts of HelmReleases and Applications")
 }
 
 // enableHelm is the flag of commands that build one kustomization. It is called as Kustomize calls it.

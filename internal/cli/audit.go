@@ -23,15 +23,16 @@ PATH is a directory, by default this one; the whole working tree is read that it
 repository, of which --ref names a branch, tag or commit. Every app is rendered that can be found: Flux Kustomizations and
 Argo CD Applications that are read from this repository, HelmReleases and Applications of charts that it holds, with the values
 that it holds, kustomizations and directories of manifests that none of them covers, and what ApplicationSets make of lists, of this repository's directories and files, and of matrices and merges of these. What Git
-ignores is left out. What is not looked into is said: charts of other places, other repositories, ApplicationSets whose generators ask a cluster or a
+ignores is left out. What is not looked into is said: charts of other places unless --remote-bases is given, other repositories, ApplicationSets whose generators ask a cluster or a
 service, or whose templates ask the clock or chance; files that a GitRepository includes from another one, and submodules that are not checked out; hidden directories, archives and test data; templates that another program
 fills in. The table says the reasons with examples, --skipped and JSON each thing. A Kustomization whose GitRepository is not in the repository is read
 by its path, if there is such a directory here; that is said as assumed. In the files of a git generator * matches / too, as it does in Argo CD by default.
 
 What a kustomization names by its address is fetched with --remote-bases alone: directories of git repositories, single
-files, and charts of repositories (helmCharts of an Application's kustomization), each once, without credentials. --no-private-sources and
+files, and charts of repositories (helmCharts of an Application's kustomization); and the charts of HelmReleases and Applications, of Helm repositories
+and OCI registries, at their version, or the newest of their range. Each is fetched once, without credentials. --no-private-sources and
 --allow-source-hosts bound the servers that are asked, for REPO too. What cannot be fetched is said of the apps that name it, and the rest is judged all the same. What is
-found in one is placed at the entry of the kustomization that names it, in every form, and the message says in which file it stands.
+found in one is placed at the entry of the kustomization, or the app, that names it, in every form, and the message says in which file it stands.
 
 --cluster looks at a cluster instead: it lists every workload that Flux, Argo CD or truce keeps as Git has it and that an
 autoscaler scales (an HPA, a ScaledObject, or another kind that truce claims lists), with the count, whether Git names it (by managedFields and
@@ -94,7 +95,7 @@ func (p *program) audit() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&f.query.Ref, "ref", "", "branch, tag or commit of REPO, by default its HEAD")
-	remoteBases(cmd, &f.query.RemoteBases)
+	remoteBasesAndCharts(cmd, &f.query.RemoteBases)
 	f.servers.add(cmd)
 	cmd.Flags().StringVar(&f.dialect, "dialect", "", "only the apps of argocd or flux")
 	cmd.Flags().StringVar(&f.failOn, "fail-on", "error", "least severity that makes the exit code 1: error, warning, info, never")

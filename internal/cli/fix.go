@@ -28,8 +28,8 @@ Where a workload runs already, its count must be handed over before the edit get
 field whose only owner stops to name it, the default is left. Truce does that by itself; for Flux, Argo CD and kubectl the
 command is printed, and stands in the commit's message.
 
-What comes from a remote base (--remote-bases) is never edited: what it sets is unset by a patch here where that can be
-proven, and the durable cure is upstream.
+What comes from a remote base or from a chart of a repository (--remote-bases) is never edited: what a base sets is unset by a patch here where that
+can be proven, a value of a chart is taken away where it is written here, and the durable cure is upstream.
 
 What is only worth knowing (severity info) is mended where --rule names it.
 
@@ -68,7 +68,7 @@ func (p *program) fix() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVar(&f.order.Rules, "rule", nil, "mend only what this rule finds; may be given several times")
-	remoteBases(cmd, &f.order.RemoteBases)
+	remoteBasesAndCharts(cmd, &f.order.RemoteBases)
 	f.servers.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show the patch and write nothing")
 	cmd.Flags().BoolVar(&f.commit, "commit", false, "commit the edits, with the reason as the message")

@@ -176,7 +176,7 @@ func (a checkout) discover(ctx context.Context, q discover.Request) (s discover.
 		return discover.Discovery{}, func() {}, err
 	}
 	s, err = discoverTraced(ctx, bases.Over(a.tree), discover.Options{
-		Queries: queries, Kinds: appKinds(), Render: bases, Only: q.Only, Addresses: a.known, Ignored: a.ignored,
+		Queries: queries, Kinds: appKinds(), Render: bases, Charts: q.RemoteBases, Only: q.Only, Addresses: a.known, Ignored: a.ignored,
 		Directory: a.asked(), Workers: workers, Progress: q.Progress,
 	})
 	s.Assumed = append(s.Assumed, a.notes...)

@@ -131,6 +131,9 @@ func (t *finder) assume() {
 // mayShow reports whether an app can show which address is this repository's: an artifact, or a chart, need not be laid out as it is.
 func (t *finder) mayShow(w *wanted) bool {
 	a := w.unit.App
+	if _, isChart := t.chartOf(a, w.unit.Resource, ""); isChart {
+		return false
+	}
 	return w.unit.Dialect != Bare && len(a.Parts) == 0 && !isArtifact(a.Source.Kind) && t.blocked(w) == "" && (a.Release == nil || t.isChart(a.Path))
 }
 
@@ -145,13 +148,14 @@ func (t *finder) elsewhere(w *wanted) Skipped {
 		return left
 	}
 	all := t.addresses(w.unit.App)
+	chart, isChart := t.chartOf(w.unit.App, w.unit.Resource, "")
 	switch {
 	case len(w.unit.App.Parts) > 0:
 		return t.partElsewhere(w, left)
+	case isChart:
+		return t.chartElsewhere(chart, left, all[0])
 	case slices.ContainsFunc(all, t.isTaken), t.byPath(w):
 		return t.outside(w, left)
-	case w.unit.App.Release != nil && isArtifact(w.unit.App.Source.Kind):
-		left.Why, left.Reason = remoteChart(w.unit.App, all)
 	case t.isAbsent(w.unit.App):
 		left.Why = fmt.Sprintf("is read from %s, which is not in this repository", all[0])
 		if w.unit.App.Path != "." {

@@ -5,7 +5,6 @@ import (
 	"path"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/variables"
 	"github.com/truce-gitops/truce/internal/render"
@@ -68,18 +67,6 @@ func (t *finder) releases() []*wanted {
 
 // isChart reports whether a directory of the repository is a Helm chart.
 func (t *finder) isChart(dir string) bool { return slices.Contains(t.scan.charts, path.Clean(dir)) }
-
-// remoteChart says why a chart that is not in the repository is not looked into; empty for other apps.
-func remoteChart(a app.App, from []string) (why, reason string) {
-	if a.Release == nil || !isArtifact(a.Source.Kind) {
-		return "", ""
-	}
-	name := "its chart"
-	if a.Source.Chart != "" {
-		name = "its chart " + a.Source.Chart
-	}
-	return fmt.Sprintf("%s is read from %s, and charts are not fetched", name, from[0]), "its chart is not in this repository, and charts are not fetched"
-}
 
 // unvaluedAt names the field of a unit that refers to values.
 func (u Unit) unvaluedAt() string {

@@ -176,7 +176,7 @@ func (t *finder) want(d document, k Kind, by *wanted) {
 // app reads a custom resource. The revision is empty: a working tree has none.
 func (t *finder) app(d document, k Kind) app.App {
 	const digits = 40
-	return inOneTree(k.Apps.App(d.object, app.Policy{})).AtRevision(strings.Repeat("0", digits), t.files)
+	return t.placeCharts(k.Apps.App(d.object, app.Policy{}), d.object).AtRevision(strings.Repeat("0", digits), t.files)
 }
 
 // ready are the apps that can be rendered now. Those whose GitRepository nothing has described yet come after all others, since one of these
@@ -222,6 +222,7 @@ func (t *finder) render(ctx context.Context, next []*wanted) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, t.Workers))
 	for _, w := range next {
+		t.placeRelease(w)
 		w.unit.Values, w.unit.Chart = t.substitution(w), t.chart(w)
 	}
 	for _, w := range next {

@@ -27,6 +27,8 @@ type Options struct {
 	Directory string
 	// Ignored are the paths in the tree that are no part of the repository, as those that Git ignores; nil for none.
 	Ignored map[string]bool
+	// Charts says that Render fetches charts of repositories of charts and of registries (upstream.Address).
+	Charts bool
 	// Workers is how many units are rendered at once; 0 means one.
 	Workers  int
 	Progress Progress // may be nil
@@ -89,7 +91,7 @@ type Request struct {
 	// Revision is one of the working tree's repository, as git names it, that is read instead of the files that lie at Path.
 	Revision string
 	Only     Dialect
-	// RemoteBases says that what kustomizations name by its address is fetched.
+	// RemoteBases says that what kustomizations name by its address is fetched, and the charts of HelmReleases and Applications.
 	RemoteBases bool
 	// Servers may be fetched from, Repo's too.
 	Servers  egress.Policy

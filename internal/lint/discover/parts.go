@@ -22,15 +22,18 @@ func (u Unit) Paths() []string {
 	return out
 }
 
-// inOneTree returns an app whose sources are all the same repository, with its files by their names in that. Other apps are as they were.
-func inOneTree(a app.App) app.App {
+// inOneTree returns an app whose sources are all the same repository, or charts that are fetched, with its files by their names in that. top is where
+// the tree holds the chart of a source, by its field; empty for another source.
+func inOneTree(a app.App, top func(field string) string) app.App {
 	own := func(name string) string {
 		for _, p := range a.Parts {
-			if name == p.Dir {
+			switch chart := top(p.Field); {
+			case chart != "" && isBelow(name, p.Path):
+				return path.Join(chart, strings.TrimPrefix(name, p.Path))
+			case name == p.Dir:
 				return "."
-			}
-			if rest, is := strings.CutPrefix(name, p.Dir+"/"); is {
-				return rest
+			case isBelow(name, p.Dir):
+				return strings.TrimPrefix(name, p.Dir+"/")
 			}
 		}
 		return name
@@ -42,12 +45,7 @@ func inOneTree(a app.App) app.App {
 		if p.Chart == nil {
 			continue
 		}
-		chart := *p.Chart
-		chart.Values = slices.Clone(chart.Values)
-		for k := range chart.Values {
-			chart.Values[k].File = own(chart.Values[k].File)
-		}
-		p.Chart = &chart
+		p.Chart = filesOf(*p.Chart, own)
 	}
 	a.Parts = parts
 	return a
@@ -56,6 +54,13 @@ func inOneTree(a app.App) app.App {
 // partElsewhere says which of several sources is not of this repository; the zero Skipped for none.
 func (t *finder) partElsewhere(w *wanted, left Skipped) Skipped {
 	for _, p := range w.unit.App.Parts {
+		if c, elsewhere := t.chartOf(w.unit.App.OfPart(p), w.unit.Resource, p.Field); elsewhere {
+			if is := t.chartElsewhere(c, left, p.Source.Name); is.Why != "" {
+				is.Why = p.Field + ": " + is.Why
+				return is
+			}
+			continue
+		}
 		all := t.addresses(w.unit.App.OfPart(p))
 		if !slices.ContainsFunc(all, t.isTaken) {
 			left.Why = p.Field + " is read from " + strings.Join(all, ", ") + ", which is not this repository"

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/yamledit"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // errChart says that no edit of a chart's values ends the finding: templates are not edited.
@@ -100,7 +101,7 @@ func (m *planner) valueEdits(f finding, from release.Origin) ([][]valueEdit, err
 	if !within {
 		out = append(out, []valueEdit{null(from.File)})
 	}
-	if own := path.Join(path.Clean(u.App.Path), "values.yaml"); own != written.file && slices.Contains(u.Reads, own) {
+	if own := path.Join(path.Clean(u.App.Path), "values.yaml"); own != written.file && slices.Contains(u.Reads, own) && upstream.RepositoryRoot(own) == "" {
 		out = append(out, []valueEdit{written, null(own)})
 	}
 	return out, nil

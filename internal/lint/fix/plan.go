@@ -66,7 +66,7 @@ type Request struct {
 	App  string // as it was named; empty for all
 	// Rules are those whose findings are to be mended; empty for all but what is only worth knowing.
 	Rules []string
-	// RemoteBases says that what kustomizations name by its address is fetched. It is never edited.
+	// RemoteBases says that what kustomizations name by its address is fetched, and the charts of HelmReleases and Applications. None of it is edited.
 	RemoteBases bool
 	// Servers may be fetched from.
 	Servers  egress.Policy

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // origins are the places that give a field of an object its value: of a chart the template, and the key of the values where that is known.
@@ -140,7 +141,7 @@ func (f *files) lineInText(at desired.Place, steps []string) int {
 // chartRemedy is what ends a fight over a field that a chart renders.
 func (s scaled) chartRemedy() string {
 	name := strings.ReplaceAll(field.PathString(s.claim.Path), ".", "/")
-	text := fmt.Sprintf("have the template (%s:%d) leave %s out where an autoscaler moves it", s.object.File, s.object.Line, strings.TrimPrefix(field.PathString(s.claim.Path), "."))
+	text := fmt.Sprintf("have the template (%s) leave %s out where an autoscaler moves it", upstream.DisplayName(s.object.File, s.object.Line, 0), strings.TrimPrefix(field.PathString(s.claim.Path), "."))
 	if s.unit.App.Release == nil {
 		return text + fmt.Sprintf("; or ignore %s, with RespectIgnoreDifferences=true", name)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // described is an object in the unit that describes it.
@@ -27,7 +28,7 @@ func (d described) id() object.ID {
 }
 
 // at prints where the object begins.
-func (d described) at() string { return fmt.Sprintf("%s:%d", d.object.File, d.object.Line) }
+func (d described) at() string { return upstream.DisplayName(d.object.File, d.object.Line, 0) }
 
 // homeNamespace is the namespace of objects that name none.
 func homeNamespace(u *discover.Unit) string {

@@ -22,8 +22,11 @@ const chartFile = "Chart.yaml"
 
 // loadChart reads the chart of a directory, with the charts in its directory charts.
 func loadChart(r render.Request) (*chartv2.Chart, error) {
-	if _, err := fs.Stat(r.Files, path.Join(r.Path, chartFile)); err != nil {
+	switch _, err := fs.Stat(r.Files, path.Join(r.Path, chartFile)); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil, &render.Error{File: r.Path, Err: fmt.Errorf("no Helm chart: it has no %s", chartFile)}
+	case err != nil:
+		return nil, &render.Error{File: r.Path, Err: err}
 	}
 	w := walk{request: r, left: archive.MaxDecompressedChartSize}
 	if err := w.rules(); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/tree"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // kustomizations are the names of the file that makes a directory one (sigs.k8s.io/kustomize/api/konfig).
@@ -42,6 +43,10 @@ func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error)
 	}
 	if a.Layout == app.AnyLayout {
 		return q, app.AnyLayout, nil
+	}
+	if a.Layout == app.ChartLayout && upstream.RepositoryRoot(a.Path) != "" { // a chart that is fetched when it is rendered
+		q.Chart = a.Chart
+		return q, app.ChartLayout, nil
 	}
 	if err := CheckDirectory(files, a.Path); err != nil {
 		return q, "", err

@@ -83,8 +83,11 @@ func (f Bases) Over(r render.Renderer) (*remote.Bases, func(), error) {
 	}
 	charts := newChartStores(packs, f.Servers)
 	r = dependencies.Renderer{Builder: r, Charts: &dependencies.Charts{Fetch: charts, Repositories: f.Charts}}
-	return remote.NewBases(remote.Options{Render: r, Fetch: store, Charts: charts, Local: !f.Elsewhere, Hosts: f.hosts(), Dir: dir}), done, nil
+	return remote.NewBases(remote.Options{Render: r, Fetch: store, Charts: charts, Local: !f.Elsewhere, Hosts: f.hosts(), Dir: dir, Most: mostOfCommand}), done, nil
 }
+
+// mostOfCommand bounds what one command fetches for all apps of a repository.
+const mostOfCommand = 1000
 
 // hosts are those that kustomizations may name.
 func (f Bases) hosts() upstream.Hosts {

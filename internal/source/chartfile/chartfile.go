@@ -23,6 +23,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release/chart"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // Metadata is what is read of a Chart.yaml.
@@ -63,11 +64,11 @@ func ReadMetadata(files fs.FS, dir string) (Metadata, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		return Metadata{}, refusal(source.ChartReference, "there is no chart in %q: it has no %s", dir, FileName)
 	case err != nil:
-		return Metadata{}, refusal(source.ChartReference, "read %s: %w", name, err)
+		return Metadata{}, refusal(source.ChartReference, "read %s: %w", upstream.DisplayName(name, 0, 0), err)
 	}
 	var out Metadata
 	if err := yaml.Unmarshal(text, &out); err != nil {
-		return Metadata{}, refusal(source.ChartReference, "read %s: %w", name, err)
+		return Metadata{}, refusal(source.ChartReference, "read %s: %w", upstream.DisplayName(name, 0, 0), err)
 	}
 	if out.Name == "" {
 		return Metadata{}, refusal(source.ChartReference, "%s has no name", name)

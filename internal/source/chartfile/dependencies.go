@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // Dependency is a chart that another one names in its Chart.yaml, or in its lock file. Its JSON is Helm's, of which a lock file has the digest.
@@ -238,10 +239,10 @@ func isAmong(name string, names, archives []string) bool {
 func readYAML(files fs.FS, name string, into any) error {
 	text, err := readFile(files, name)
 	if err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return fmt.Errorf("read %s: %w", upstream.DisplayName(name, 0, 0), err)
 	}
 	if err := yaml.Unmarshal(text, into); err != nil {
-		return fmt.Errorf("read %s: %w", name, err)
+		return fmt.Errorf("read %s: %w", upstream.DisplayName(name, 0, 0), err)
 	}
 	return nil
 }
