@@ -77,11 +77,11 @@ func TestTheProgramTellsEachStoryAlone(t *testing.T) {
 
 func (s script) run(t *testing.T, file string) {
 	t.Helper()
-	told := &transcript{}
+	seen := &transcript{}
 	testscript.Run(t, testscript.Params{
 		Files: []string{file}, Setup: s.setup, RequireExplicitExec: true, RequireUniqueNames: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repository": repository, "commit": commit, "apply": s.apply, "exits": exits, "serve": server(t), "charts": charts(t), "shown": told.shown, "page": told.page,
+			"repository": repository, "commit": commit, "apply": s.apply, "exits": exits, "serve": server(t), "charts": charts(t), "shown": seen.shown, "page": seen.page,
 		},
 	})
 }

@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -29,7 +30,7 @@ func (r chartReference) String() string {
 // address is where the chart is fetched from, or why that is not known.
 func (r chartReference) address() (upstream.Address, error) {
 	if r.why != "" {
-		return upstream.Address{}, fmt.Errorf("%s", r.why)
+		return upstream.Address{}, errors.New(r.why)
 	}
 	repository, name := strings.TrimRight(r.repository, "/"), r.name
 	if dir, base := path.Split(name); dir != "" {
@@ -97,7 +98,7 @@ func (t *finder) describedChart(k app.SourceKey, cr object.Object) chartReferenc
 		switch {
 		case cr.StringAt("spec", "ref", "digest") != "":
 			r.why = "it is named by a digest"
-		case r.version == "" && !isVersion(tag):
+		case r.version == "" && !(upstream.Address{Chart: name, Ref: tag}).IsPinned():
 			r.why = "it is named by a tag that is no version"
 		case r.version == "":
 			r.version = tag
@@ -119,12 +120,6 @@ func (t *finder) describedChart(k app.SourceKey, cr object.Object) chartReferenc
 		return r
 	}
 	return chartReference{name: k.Chart, why: "it is in " + k.String()}
-}
-
-// isVersion reports whether a tag is one version of a chart.
-func isVersion(tag string) bool {
-	a, err := upstream.ParseChart("https://charts.invalid", "chart", tag)
-	return err == nil && a.Ref != "" && a.IsPinned()
 }
 
 // chartElsewhere says why the chart is not looked into; the zero Skipped where it is fetched.
