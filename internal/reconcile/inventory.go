@@ -106,6 +106,9 @@ func (r *appRun) writeInventory(ctx context.Context) error {
 	if err := l.save(ctx, r.engine.Inventory, ahead); err != nil {
 		return &stageError{report.RecordFailed, err}
 	}
+	if len(r.inventory.Entries) == 0 { // nothing was written down before the server's data went back
+		r.firstOfEra()
+	}
 	r.inventory, r.report.Recorded = ahead, true
 	r.listObjects()
 	return nil

@@ -73,7 +73,8 @@ func (r *appRun) isOutdated() bool {
 	return r.state.era != r.dataEra
 }
 
-// firstOfEra reports whether no run of the app has come to the prune since the server's data went back, and takes note that this one has.
+// firstOfEra reports whether no run of the app has come to the prune since the server's data went back, and takes note that this one has, or need
+// not come to it.
 func (r *appRun) firstOfEra() bool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
