@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -82,6 +83,11 @@ func TestADegradedApplicationSaysWhatItsPodsReport(t *testing.T) {
 	w.becomes("app", func(o *unstructured.Unstructured) bool {
 		return text(o, "status", "health", "status") == "Healthy" && text(o, "status", "health", "message") == "" && why(o, "crash") == "Healthy <nil>"
 	})
+	w.until("the recovery in the journal", func() bool { return len(w.happened("app", journal.Recovered)) > 0 }) // it is noted when the status is written
+	all := w.happened("app", journal.Degraded, journal.Recovered)
+	if !strings.HasPrefix(all[0], "degraded Deployment.apps NAMESPACE/") || all[len(all)-1] != "recovered healthy again" {
+		t.Errorf("the journal has %q", all)
+	}
 }
 
 // TestAKustomizationThatWaitsSaysWhatItsPodsReport: in the message of Ready, and in an Event.

@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 // chartWithRemedies has a hook and a test that end as the values say.
@@ -84,6 +86,14 @@ func TestAFailedUpgradeIsRolledBack(t *testing.T) {
 	}
 	w.repo.Commit(map[string]string{"charts/web/values.yaml": "upgrade: \"0\"\ntest: \"0\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.2.0\n"}, "works")
 	w.helmReason("Ready", "True", "UpgradeSucceeded", "web@1.2.0")
+	const cleaned = "pruned more the upgrade that had made it has failed"
+	want := []string{
+		"released install release NAMESPACE/web.v1 with chart web@1.0.0", cleaned, "released rollback release NAMESPACE/web.v3 with chart web@1.0.0",
+		cleaned, "released rollback release NAMESPACE/web.v5 with chart web@1.0.0", "released upgrade release NAMESPACE/web.v6 with chart web@1.2.0",
+	}
+	if diff := cmp.Diff(want, w.happened("web", journal.Released, journal.Pruned)); diff != "" {
+		t.Errorf("the journal (-want +got):\n%s", diff)
+	}
 }
 
 func TestAFailedInstallIsUninstalled(t *testing.T) {

@@ -2,6 +2,8 @@ package stories
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -92,6 +94,18 @@ func (w *world) history(app string) []journal.Entry {
 	q := journal.Query{App: appKey(w.ns, app)}
 	if err := w.running.Engine.Journal.Read(q, func(e journal.Entry) bool { out = append(out, e); return true }); err != nil {
 		w.t.Fatal(err)
+	}
+	return out
+}
+
+// happened are the entries of the journal of one of these kinds, with what each is about.
+func (w *world) happened(app string, kinds ...journal.EntryKind) []string {
+	w.t.Helper()
+	var out []string
+	for _, e := range w.history(app) {
+		if slices.Contains(kinds, e.What) {
+			out = append(out, strings.ReplaceAll(strings.Join(strings.Fields(fmt.Sprint(e.What, " ", e.Action, " ", e.Object.Name, " ", e.Reason)), " "), w.ns, "NAMESPACE"))
+		}
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,7 +29,8 @@ var (
 )
 
 func TestWhatLeavesGitIsDeletedAndNothingElse(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b", "c"))
+	w := offWorld(t, configMaps("app", "a", "b", "c"))
+	stop := w.start(app.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	// Another owner's object with the same labels.
@@ -43,11 +46,22 @@ func TestWhatLeavesGitIsDeletedAndNothingElse(t *testing.T) {
 	if diff := cmp.Diff([]string{"configmaps b"}, w.deletes()); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]string{"pruned b Git no longer has it"}, w.happened("app", journal.Pruned)); diff != "" {
+		t.Errorf("the journal (-want +got):\n%s", diff)
+	}
 	for _, name := range []string{"a", "c", "stranger"} {
 		if !w.isThere(configmaps, name) {
 			t.Errorf("%s is gone", name)
 		}
 	}
+	w.removeApps()
+	stop()
+	journalFile := filepath.Join(w.cache, "journal.db")
+	w.saysOf(w.truce(), 3, "why configmap/b --from "+journalFile, "is not in the cluster, and no app describes it; Kustomization "+w.ns+"/app deleted it at ", ": Git no longer has it, main@sha1:")
+	w.saysOf(w.truce(), 3, "why configmap/never --from "+journalFile, "; there are kube-root-ca.crt, stranger")
+	w.saysOf(w.truce(), 3, "why configmap/a --from "+journalFile, "/app deleted it at ", ": its app is deleted")
+	w.saysOf(w.truce(), 0, "history --from "+journalFile, "pruned", "ConfigMap "+w.ns+"/b: Git no longer has it")
+	w.saysOf(w.truce(), 0, "history --postmortem --from "+journalFile, "Nothing: no field was put back.", "| pruned | ConfigMap "+w.ns+"/b: Git no longer has it |")
 }
 
 func TestAnObjectThatCameBackIsStillPruned(t *testing.T) {

@@ -17,8 +17,8 @@ const longNotifyPreview = `Show the messages that an Alert, as it is now, would 
 changes and ends, filtered, and joined as the Provider gets them. What happened is read from the journal of the
 controller, as truce history reads it; nothing is sent. A suspended Alert is shown as if it were not.
 
-The journal has drift, corrections, fights, ceded fields, applied revisions and failed runs, not prunes, releases
-and health. An app is chosen by the labels that it has now.
+The journal has drift, corrections, fights, ceded fields, applied revisions, failed runs, prunes, releases and health,
+not the objects that were deleted with their app. An app is chosen by the labels that it has now.
 
 -o json and yaml print: alert, provider, type, since, and of each message time, title, severity, reason, text, facts,
 joined.

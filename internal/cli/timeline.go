@@ -15,9 +15,10 @@ import (
 	"github.com/truce-gitops/truce/internal/view"
 )
 
-const longTimeline = `Show recent drift and corrections: which fields were corrected, ceded and at which values, or contested, and
-which revisions were applied. It is read from the journal of the controller, which survives restarts: of the
-one in the cluster, of another (--from URL), or from a file (--from FILE).
+const longTimeline = `Show what happened lately: which fields were corrected, ceded and at which values, or contested; which revisions
+were applied, which objects were pruned, what was done with a Helm release, and which app was degraded. It is read
+from the journal of the controller, which survives restarts: of the one in the cluster, of another (--from URL), or
+from a file (--from FILE).
 
 --postmortem writes a report in Markdown: which fields oscillated, who changed them, since when, what
 stopped it, and what remains to be done in Git.`
@@ -38,7 +39,7 @@ type timelineFlags struct {
 func (p *program) timeline() *cobra.Command {
 	f := &timelineFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}}
 	cmd := &cobra.Command{
-		Use: "history [APP]", Short: "Show recent drift and corrections", Long: longTimeline, Example: exampleTimeline, Args: cobra.MaximumNArgs(1),
+		Use: "history [APP]", Short: "Show recent drift, corrections, prunes and releases", Long: longTimeline, Example: exampleTimeline, Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
 	flags := cmd.Flags()
@@ -138,8 +139,12 @@ func timelineRow(e journal.Entry) []string {
 	switch e.What {
 	case journal.Applied:
 		return []string{at, name, string(e.What), e.Revision}
-	case journal.Failed, journal.Suspended, journal.Lost:
+	case journal.Failed, journal.Suspended, journal.Lost, journal.Degraded, journal.Recovered:
 		return []string{at, name, string(e.What), oneLine(e.Reason, maxReason)}
+	case journal.Released:
+		return []string{at, name, string(e.What), oneLine(e.Action+": "+e.Reason, maxReason)}
+	case journal.Pruned:
+		return []string{at, name, string(e.What), oneLine(fmt.Sprintf("%s %s: %s", e.Object.Kind, fullName(e.Object), e.Reason), maxReason)}
 	default:
 	}
 	by := e.By()

@@ -1,8 +1,12 @@
 package controller
 
 import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 )
@@ -24,7 +28,11 @@ func (c *Controller) emitHealth(e appEntry, r report.Report) {
 	}
 	h := report.WorstHealth(r.Objects)
 	m := healthMatter(h)
-	if !c.isNewTrouble(e, m, h) || h.Code != health.Degraded {
+	if !c.isNewTrouble(e, m, h) {
+		return
+	}
+	c.noteHealth(e.app.Key, r.Revision, h)
+	if h.Code != health.Degraded {
 		return
 	}
 	evidence := map[string]string{}
@@ -58,4 +66,20 @@ func (c *Controller) isNewTrouble(e appEntry, m notify.Matter, h health.Status) 
 		known.trouble = ""
 	}
 	return known.trouble != was
+}
+
+// noteHealth writes down that an app is degraded, or healthy again.
+func (c *Controller) noteHealth(key app.Key, revision string, h health.Status) {
+	j := c.engineOf(key).Journal
+	if j == nil {
+		return
+	}
+	entry := journal.Entry{At: time.Now().UTC(), App: key, What: journal.Recovered, Revision: revision, Reason: "healthy again"}
+	if h.Code == health.Degraded {
+		entry.What, entry.Reason = journal.Degraded, h.Message
+		if h.Cause != "" {
+			entry.Because = []string{h.Cause}
+		}
+	}
+	j.Append(entry)
 }

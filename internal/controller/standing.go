@@ -4,37 +4,19 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/controller/findings"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
-// nameSome returns the names of objects, and counts those that are too many.
-func nameSome(gone []report.ListedObject) string {
-	names := make([]string, 0, min(len(gone), mostNamed)+1)
-	for _, l := range gone[:min(len(gone), mostNamed)] {
-		names = append(names, l.ID.String())
-	}
-	if more := len(gone) - mostNamed; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
-}
-
-// mostNamed is how many objects a message names before it counts the others.
-const mostNamed = 10
-
 // OnPrune implements reconcile.Observer.
-func (c *Controller) OnPrune(key app.Key, revision string, gone []report.ListedObject) {
-	list := nameSome(gone)
-	c.Log.Info("pruned", "app", key.String(), "objects", list, "revision", revision)
-	c.emitMessage(key, notify.Message{
-		Event: notify.Event{Severity: notify.Info, Reason: "Pruned", Text: "deleted, for Git no longer has it: " + list, Revision: revision},
-		Evidence: map[string]string{
-			notify.FactObject: list, notify.FactBecause: revision + " does not have it", notify.FactNext: "to have it back, revert the commit",
-		},
-	})
+func (c *Controller) OnPrune(key app.Key, revision, why string, gone []object.ID) {
+	m := findings.PruneMessage(revision, why, gone)
+	c.Log.Info("pruned", "app", key.String(), "objects", m.Evidence[notify.FactObject], "revision", revision)
+	c.emitMessage(key, m)
 }
 
 // evidenceOfNews is what a message says of a run beside its sentence: of a Helm release which one it is, and, where something is wrong, why and what to do.

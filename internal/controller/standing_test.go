@@ -2,11 +2,9 @@ package controller
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
@@ -35,16 +33,5 @@ func TestWhatARunsNewsIsAbout(t *testing.T) {
 		if got := fmt.Sprint(m.Kind, " ", m.Phase, " ", evidenceOfNews(c.news, c.r)); got != c.want {
 			t.Errorf("%s: got %s, want %s", c.news.Reason, got, c.want)
 		}
-	}
-}
-
-func TestAPruneNamesSomeAndCountsTheOthers(t *testing.T) {
-	var gone []report.ListedObject
-	for i := range 12 {
-		gone = append(gone, report.ListedObject{ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: fmt.Sprint("c", i)}})
-	}
-	text := nameSome(gone)
-	if !strings.HasPrefix(text, "ConfigMap shop/c0, ") || !strings.HasSuffix(text, "shop/c9, and 2 more") {
-		t.Error(text)
 	}
 }

@@ -85,9 +85,11 @@ func (r *appRun) cleanUp(ctx context.Context, action hook.Step) error {
 	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, made))
 	created = slices.DeleteFunc(slices.Clone(r.inventory.Entries), func(e inventory.Entry) bool { return !slices.Contains(ids, e.ID) })
 	run := r.engine.newPruneRun(r.app, len(r.inventory.Entries))
+	run.revision = r.artifact.Revision
+	run.why = fmt.Sprintf("the %s that had made it has failed", action)
 	err = run.execute(ctx, &r.inventory, created)
-	if gone := listedEntries(run.deleted); len(gone) > 0 {
-		r.engine.Observer.OnPrune(r.app.Key, r.artifact.Revision, gone)
+	if gone := run.deletedIDs(); len(gone) > 0 {
+		r.engine.Observer.OnPrune(r.app.Key, r.artifact.Revision, run.why, gone)
 	}
 	return r.engine.saveAfterPrune(ctx, r.inventory, err)
 }

@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
@@ -85,6 +87,27 @@ func (e *Engine) noteLost(key app.Key, why string) {
 	if e.Journal != nil {
 		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: key, What: journal.Lost, Revision: e.revisionOf(key), Reason: why})
 	}
+}
+
+// notePruned writes down that an object of an app was deleted.
+func (s *pruneRun) notePruned(id object.ID) {
+	if e := s.engine; e.Journal != nil {
+		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: s.app, What: journal.Pruned, Object: id, Revision: s.revision, Reason: s.why})
+	}
+}
+
+// noteRelease writes down what was done with the newest release of the app.
+func (r *appRun) noteRelease(action hook.Step, newest releases.Stored) {
+	e := r.engine
+	if e.Journal == nil {
+		return
+	}
+	what := fmt.Sprintf("release %s/%s.v%d", r.app.Release.Namespace, r.app.Release.Name, newest.Revision)
+	if text, err := newest.Text(); err == nil {
+		chart, version := releases.ChartOf(text)
+		what += fmt.Sprintf(" with chart %s@%s", chart, version)
+	}
+	e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: r.app.Key, What: journal.Released, Revision: r.artifact.Revision, Action: string(action), Reason: what})
 }
 
 func (e *Engine) revisionOf(key app.Key) string {

@@ -91,14 +91,15 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	}
 	meant := slices.DeleteFunc(slices.Clone(left), func(e inventory.Entry) bool { return !r.app.SyncRequest.Covers(e.ID) })
 	swept := r.engine.newPruneRun(r.app, len(r.inventory.Entries))
+	swept.revision = r.artifact.Revision
 	r.countGuard(ctx, swept, len(meant))
 	err := swept.execute(ctx, &r.inventory, meant)
 	if err == nil && len(meant) == len(left) {
 		r.inventory.Guard = r.newGuard(r.inventory.Guard)
 	}
 	err = r.engine.saveAfterPrune(ctx, r.inventory, err)
-	if gone := listedEntries(swept.deleted); len(gone) > 0 {
-		r.engine.Observer.OnPrune(r.app.Key, r.artifact.Revision, gone)
+	if gone := swept.deletedIDs(); len(gone) > 0 {
+		r.engine.Observer.OnPrune(r.app.Key, r.artifact.Revision, swept.why, gone)
 	}
 	r.pruned = r.state.prunedInWaves(listedEntries(swept.deleted), isWaiting(err))
 	still := stillIn(r.inventory, left)

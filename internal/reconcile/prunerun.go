@@ -17,12 +17,15 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 // pruneRun is one judgement of what left Git, and what came of it.
 type pruneRun struct {
 	engine     *Engine
 	app        app.Key
+	revision   string // which no longer has them; empty where that is not why they are deleted
+	why        string // they are deleted
 	from       app.Adoption
 	access     tenancy.Access // of the app's account
 	denied     error          // there is no such access
@@ -44,10 +47,13 @@ type pruneRun struct {
 
 func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 	s := &pruneRun{
-		awaits: a.Deleting && a.AwaitTermination, order: pruneWaitsOf(a), engine: e, app: a.Key, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{}, waveKeys: a.Waves, waves: map[object.ID]int{},
+		awaits: a.Deleting && a.AwaitTermination, order: pruneWaitsOf(a), engine: e, app: a.Key, why: journal.LeftGit, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{}, waveKeys: a.Waves, waves: map[object.ID]int{},
 		in: decide.PruneInput{
 			Total: total, Rules: e.PruneRules, Label: desired.PartOfValue(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
 		},
+	}
+	if a.Deleting {
+		s.why = "its app is deleted"
 	}
 	if a.Deleting && a.Release != nil {
 		s.propagation = a.Release.Uninstall.Propagation
@@ -199,7 +205,7 @@ func (s *pruneRun) delete(ctx context.Context, id object.ID) error {
 			s.handedOver = append(s.handedOver, id)
 			return nil
 		}
-		_, err := apply.ExecuteStep(ctx, s.access.Writer, s.targets[id], nil, decide.Step{Verb: decide.Prune, Reason: "Git no longer describes it"})
+		_, err := apply.ExecuteStep(ctx, s.access.Writer, s.targets[id], nil, decide.Step{Verb: decide.Prune, Reason: s.why})
 		if err == nil || errors.Is(err, apply.ErrGone) {
 			s.noteDeleted(id)
 			return nil
@@ -220,6 +226,7 @@ func (s *pruneRun) delete(ctx context.Context, id object.ID) error {
 // noteDeleted takes in that an object was deleted.
 func (s *pruneRun) noteDeleted(id object.ID) {
 	s.deleted = append(s.deleted, s.entries[id])
+	s.notePruned(id)
 	if !s.awaits {
 		s.forget = append(s.forget, id)
 	}

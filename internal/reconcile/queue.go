@@ -47,8 +47,8 @@ type Observer interface {
 	// OnRecreate is called when an object was deleted in order to create it as Git has it: what asks for that, such as "spec.force", and the
 	// API server's answer to the change.
 	OnRecreate(key app.Key, id object.ID, asks string, refused error)
-	// OnPrune is called when objects were deleted that a revision no longer names.
-	OnPrune(key app.Key, revision string, gone []report.ListedObject)
+	// OnPrune is called when a run at a revision has deleted objects, and why: journal.LeftGit, or that an action had made them that has failed.
+	OnPrune(key app.Key, revision, why string, gone []object.ID)
 	// OnPanic is called with each recovered panic: which kind of work, and what it was about.
 	OnPanic(work, about string, p *panics.Error)
 }
@@ -59,6 +59,6 @@ func (noObserver) OnFinding(report.FindingEvent) {}
 
 func (noObserver) OnRecreate(app.Key, object.ID, string, error) {}
 
-func (noObserver) OnPrune(app.Key, string, []report.ListedObject) {}
+func (noObserver) OnPrune(app.Key, string, string, []object.ID) {}
 
 func (noObserver) OnPanic(string, string, *panics.Error) {}

@@ -83,7 +83,11 @@ func (r *appRun) isRenamed(chart string) bool {
 		return false
 	}
 	text, err := r.chart.stored[0].Text()
-	return err == nil && releases.ChartName(text) != chart
+	if err != nil {
+		return false
+	}
+	name, _ := releases.ChartOf(text)
+	return name != chart
 }
 
 // replayOf is the request for the objects of a stored release.
@@ -286,6 +290,7 @@ func (r *appRun) deployed(ctx context.Context) error {
 		return err
 	}
 	r.reportAction(action, remedy.EndedWell, "")
+	r.noteRelease(action, r.chart.stored[0])
 	for i, old := range r.chart.stored[1:] {
 		if old.Status != hook.Deployed && old.Status != hook.Uninstalled {
 			continue

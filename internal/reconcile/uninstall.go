@@ -73,6 +73,7 @@ func (r *appRun) deleteObjects(ctx context.Context) error {
 	a.Deleting = true
 	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, made))
 	run := r.engine.newPruneRun(a, len(r.inventory.Entries))
+	run.why = "its release is uninstalled"
 	err := run.execute(ctx, &r.inventory, r.inventory.Entries)
 	return r.engine.saveAfterPrune(ctx, r.inventory, err)
 }
@@ -87,6 +88,7 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 	if err := r.runHooks(ctx, hook.PostDelete); err != nil {
 		return err
 	}
+	newest := r.chart.stored[0]
 	var err error
 	if r.app.Release.History == release.KeepHistory {
 		err = r.setRelease(ctx, releases.State{Status: hook.Uninstalled, Description: "Uninstallation complete", Hooks: r.chart.runs})
@@ -96,6 +98,7 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 	if err != nil {
 		return &stageError{report.PruneFailed, err}
 	}
+	r.noteRelease(hook.Uninstall, newest)
 	return nil
 }
 

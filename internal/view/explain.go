@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -114,9 +115,12 @@ func (t *explanation) gather(ctx context.Context) error {
 	return nil
 }
 
-// notFound names what there is instead.
+// notFound says that truce has deleted the object, or names what there is instead.
 func (t *explanation) notFound(ctx context.Context) error {
 	text := t.subject.ID.String() + " is not in the cluster, and no app describes it"
+	if pruned := t.deletion(ctx); pruned != "" {
+		return errors.New(text + "; " + pruned)
+	}
 	names, err := t.named(ctx, t.gvk, t.subject.ID.Namespace)
 	if err != nil {
 		return fmt.Errorf("%s (%w)", text, err)
@@ -129,6 +133,23 @@ func (t *explanation) notFound(ctx context.Context) error {
 		text += "; there are " + strings.Join(names, ", ")
 	}
 	return errors.New(text)
+}
+
+// deletion says when truce deleted the object, and why; empty where it has not, or where there is no journal that says so.
+func (t *explanation) deletion(ctx context.Context) string {
+	if t.subject.Since <= 0 {
+		return ""
+	}
+	entries, err := t.entriesOf(ctx, app.Key{})
+	if err != nil && !errors.Is(err, instance.ErrNoPage) {
+		return "what truce did lately: " + redact.MaskText(err.Error())
+	}
+	for _, e := range slices.Backward(entries) {
+		if e.What == journal.Pruned {
+			return fmt.Sprintf("%s deleted it at %s: %s", e.App, e.At.Local().Format("2006-01-02 15:04:05"), strings.TrimSuffix(e.Reason+", "+e.Revision, ", "))
+		}
+	}
+	return ""
 }
 
 // named lists the objects of a kind by their names.
@@ -217,20 +238,26 @@ func (t *explanation) recall(ctx context.Context) {
 	if s.App == nil || s.Since <= 0 {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, journalWithin)
-	defer cancel()
-	q := journal.Query{Since: s.Now.Add(-s.Since), App: s.App.Key, Object: s.ID}
-	ask := t.Journal
-	if from := t.question.From; from != "" {
-		ask = func(ctx context.Context, q journal.Query) ([]journal.Entry, error) { return ReadJournal(ctx, from, q) }
-	}
-	entries, err := ask(ctx, q)
+	entries, err := t.entriesOf(ctx, s.App.Key)
 	if err != nil {
 		s.Since = 0
 		t.unknown("What truce did lately: " + redact.MaskText(err.Error()) + ".")
 		return
 	}
-	s.Journal = slices.DeleteFunc(entries, func(e journal.Entry) bool { return !q.Matches(e) })
+	s.Journal = entries
+}
+
+// entriesOf reads what the journal of a running truce has about the object and an app; of all apps for an empty key.
+func (t *explanation) entriesOf(ctx context.Context, key app.Key) ([]journal.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, journalWithin)
+	defer cancel()
+	q := journal.Query{Since: t.subject.Now.Add(-t.subject.Since), App: key, Object: t.subject.ID}
+	ask := t.Journal
+	if from := t.question.From; from != "" {
+		ask = func(ctx context.Context, q journal.Query) ([]journal.Entry, error) { return ReadJournal(ctx, from, q) }
+	}
+	entries, err := ask(ctx, q)
+	return slices.DeleteFunc(entries, func(e journal.Entry) bool { return !q.Matches(e) }), err
 }
 
 func appKeyOf(cr object.Object) app.Key {

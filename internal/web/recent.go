@@ -178,6 +178,7 @@ func entryClass(f journal.Oscillation) string {
 
 var entryClasses = map[journal.EntryKind]string{
 	journal.Corrected: "Correct", journal.Ceded: "Cede", journal.Held: "Hold", journal.Contested: "Contested", journal.Failed: "Degraded", journal.Suspended: "Unknown", journal.Lost: "Degraded", journal.Applied: "Synced",
+	journal.Pruned: "Correct", journal.Released: "Synced", journal.Degraded: "Degraded", journal.Recovered: "Synced",
 }
 
 func newRecentRow(e journal.Entry) recentRow {
@@ -187,8 +188,12 @@ func newRecentRow(e journal.Entry) recentRow {
 	switch e.What {
 	case journal.Applied:
 		row.Object = shortRevision(e.Revision)
-	case journal.Failed, journal.Suspended, journal.Lost:
+	case journal.Failed, journal.Suspended, journal.Lost, journal.Degraded, journal.Recovered:
 		row.Object = shortRevision(e.Revision)
+	case journal.Released:
+		row.Object, row.Why = shortRevision(e.Revision), e.Action+": "+e.Reason
+	case journal.Pruned:
+		row.Object = e.Object.String()
 	default:
 		row.Object, row.Path = e.Object.String(), strings.TrimPrefix(e.Path, ".")
 		row.Git, row.Live, row.By = report.FormatValue(e.Git), report.FormatValue(e.Live), e.Writer

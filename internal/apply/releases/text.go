@@ -226,19 +226,20 @@ func RollbackTo(text []byte, target, revision int) ([]byte, error) {
 	return json.Marshal(r)
 }
 
-// ChartName is the name of the release's chart; empty for unknown.
-func ChartName(text []byte) string {
+// ChartOf is the name and the version of the release's chart; empty for unknown.
+func ChartOf(text []byte) (name, version string) {
 	var r struct {
 		Chart struct {
 			Metadata struct {
-				Name string `json:"name"`
+				Name    string `json:"name"`
+				Version string `json:"version"`
 			} `json:"metadata"`
 		} `json:"chart"`
 	}
 	if err := json.Unmarshal(text, &r); err != nil {
-		return ""
+		return "", ""
 	}
-	return r.Chart.Metadata.Name
+	return r.Chart.Metadata.Name, r.Chart.Metadata.Version
 }
 
 // FirstDeployed is when the first release of the name was deployed, as this one says; zero for unknown.

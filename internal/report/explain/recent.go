@@ -56,10 +56,10 @@ const root = "."
 // describeObjectEntries sums up what happened to the object as a whole: it was not there.
 func (s Subject) describeObjectEntries(entries []journal.Entry) []string {
 	done := map[journal.EntryKind]string{
-		journal.Corrected: "made again", journal.Held: "seen to be missing, and left so,", journal.Contested: "not made again, because it goes again and again,",
+		journal.Pruned: "deleted by truce", journal.Corrected: "made again", journal.Held: "seen to be missing, and left so,", journal.Contested: "not made again, because it goes again and again,",
 	}
 	var out []string
-	for _, what := range []journal.EntryKind{journal.Corrected, journal.Held, journal.Contested} {
+	for _, what := range []journal.EntryKind{journal.Pruned, journal.Corrected, journal.Held, journal.Contested} {
 		n := 0
 		var last journal.Entry
 		for _, e := range entries {

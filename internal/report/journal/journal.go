@@ -29,7 +29,24 @@ const (
 	Failed    EntryKind = "failed"    // a run stopped
 	Suspended EntryKind = "suspended" // an app was suspended
 	Lost      EntryKind = "lost"      // the controller that an app was adopted from writes again: truce only observes the app
+	Pruned    EntryKind = "pruned"    // an object was deleted, as Reason says why
+	Released  EntryKind = "released"  // a Helm release was installed, upgraded, rolled back or uninstalled, see Action
+	Degraded  EntryKind = "degraded"  // an app became degraded, or the cause of that became known
+	Recovered EntryKind = "recovered" // an app that was degraded is healthy
 )
+
+// LeftGit is the Reason of Pruned where a revision no longer describes the object.
+const LeftGit = "Git no longer has it"
+
+// IsOfField reports whether entries of the kind are about a field that differs, or about an object that is missing.
+func (k EntryKind) IsOfField() bool {
+	switch k {
+	case Corrected, Ceded, Held, Contested, Returned:
+		return true
+	default:
+		return false
+	}
+}
 
 // Entry is one thing that happened.
 type Entry struct {
@@ -57,6 +74,7 @@ type Entry struct {
 	Place    string    `json:"place,omitempty"`  // where Git writes the field at that revision: file:line, or a field of the app; noted where only a commit ends it
 	Begins   string    `json:"begins,omitempty"` // the file and line at which Git's object begins
 	Reason   string    `json:"reason,omitempty"`
+	Action   string    `json:"action,omitempty"` // of a release: install, upgrade, rollback or uninstall
 }
 
 // By names the writer as truce shows one: "kubectl (scale) as alice"; empty where it is not known.

@@ -47,7 +47,7 @@ func Oscillations(entries []Entry) []Oscillation {
 	byField := map[string]*Oscillation{}
 	var order []*Oscillation
 	for _, e := range entries {
-		if e.Object == (object.ID{}) {
+		if !e.What.IsOfField() {
 			continue
 		}
 		key := fmt.Sprint(e.App, e.Object, e.Path)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
@@ -14,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -48,14 +51,42 @@ func Preview(ctx context.Context, r live.Reader, key route.Key, entries []journa
 	out.Type = flux.Notifications{}.Provider(provider).Type
 	out.Alert.Suspended = false // what would have been sent
 	t := &replay{apps: &appReader{reader: r, known: map[app.Key]object.Object{}}, past: &out, states: map[string]matter.State{}}
-	for _, e := range entries {
-		if err := t.add(ctx, e); err != nil {
+	for _, o := range joinPrunes(entries) {
+		if err := t.add(ctx, o); err != nil {
 			return out, err
 		}
 	}
 	t.flush()
 	return out, nil
 }
+
+// occurrence is an entry, or those of a prune: a run says them at once.
+type occurrence struct {
+	journal.Entry
+	gone []object.ID // that were pruned
+}
+
+// joinPrunes gathers what was pruned in one run. What was deleted with its app has no revision: its app says that.
+func joinPrunes(entries []journal.Entry) []occurrence {
+	var out []occurrence
+	for _, e := range entries {
+		if e.What != journal.Pruned {
+			out = append(out, occurrence{Entry: e})
+			continue
+		}
+		i := slices.IndexFunc(out, func(o occurrence) bool {
+			return o.What == e.What && o.App == e.App && o.Revision == e.Revision && o.Reason == e.Reason && e.At.Sub(o.At) < longestPrune
+		})
+		if i < 0 {
+			i, out = len(out), append(out, occurrence{Entry: e})
+		}
+		out[i].gone = append(out[i].gone, e.Object)
+	}
+	return slices.DeleteFunc(out, func(o occurrence) bool { return o.What == journal.Pruned && o.Revision == "" })
+}
+
+// longestPrune is how long the entries of one prune may be apart.
+const longestPrune = time.Minute
 
 // replay brings the matters of the past on, as controller/notices does.
 type replay struct {
@@ -65,7 +96,7 @@ type replay struct {
 	waiting []route.Note
 }
 
-func (t *replay) add(ctx context.Context, e journal.Entry) error {
+func (t *replay) add(ctx context.Context, e occurrence) error {
 	m, is := messageOf(e)
 	if !is || !t.past.Alert.Hears(e.App) { // the other apps need not be readable
 		return nil
@@ -79,17 +110,24 @@ func (t *replay) add(ctx context.Context, e journal.Entry) error {
 	for _, end := range t.endedBy(m) {
 		t.say(end)
 	}
-	t.say(m)
+	if e.What != journal.Recovered { // it is an end
+		t.say(m)
+	}
 	return nil
 }
 
-// endedBy returns the ends of the other matters of the field that a message is about: a fight whose field is put back or left to a claimant, is over.
+// endedBy returns the ends of the other matters of the field that a message is about: a fight whose field is put back or left to a claimant, is over. An
+// app that has recovered is no longer degraded.
 func (t *replay) endedBy(m notify.Message) []notify.Message {
+	kinds := []string{matter.Drift, matter.Contested}
 	if m.Matter.Object == "" {
+		kinds = []string{matter.Unhealthy}
+	}
+	if m.Matter.Object == "" && m.Matter.Kind != recovered {
 		return nil
 	}
 	var out []notify.Message
-	for _, kind := range []string{matter.Drift, matter.Contested} {
+	for _, kind := range kinds {
 		other := m
 		other.Matter.Kind = kind
 		if kind == m.Matter.Kind {
@@ -131,10 +169,13 @@ var verdicts = map[journal.EntryKind]decide.Verdict{
 }
 
 // messageOf returns the message of an entry; false for one of which none is sent. The journal has no remedies and no reasons of statuses.
-func messageOf(e journal.Entry) (notify.Message, bool) {
+func messageOf(e occurrence) (notify.Message, bool) {
 	m := notify.Message{}
 	switch e.What {
 	case journal.Applied:
+		if e.App.Kind == "HelmRelease" { // its releases are the news
+			return m, false
+		}
 		m.Event = notify.Event{Severity: notify.Info, Reason: "ReconciliationSucceeded", Text: "Applied revision: " + e.Revision}
 		m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
 	case journal.Failed:
@@ -142,6 +183,18 @@ func messageOf(e journal.Entry) (notify.Message, bool) {
 		m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: e.Reason}
 	case journal.Lost:
 		m.Event = notify.Event{Severity: notify.Error, Reason: "AdoptionLost", Text: e.Reason}
+	case journal.Pruned:
+		m = findings.PruneMessage(e.Revision, e.Reason, e.gone)
+	case journal.Released:
+		m = releaseMessage(e.Entry)
+	case journal.Degraded:
+		m.Event = notify.Event{Severity: notify.Error, Reason: "HealthDegraded", Text: "degraded: " + e.Reason}
+		m.Matter = notify.Matter{Kind: matter.Unhealthy, Phase: notify.Opens}
+		if len(e.Because) > 0 {
+			m.Matter.Form = "the cause is known"
+		}
+	case journal.Recovered:
+		m.Matter = notify.Matter{Kind: recovered}
 	default:
 		verdict, known := verdicts[e.What]
 		if !known {
@@ -160,6 +213,22 @@ func messageOf(e journal.Entry) (notify.Message, bool) {
 		m.Revision = e.Revision
 	}
 	return m, true
+}
+
+// recovered is the matter of what ends that an app is degraded; no message has it.
+const recovered = "recovered"
+
+// releaseMessage is the message of what was done with a release. A rollback and an uninstall are remedies, but for the end of the app.
+func releaseMessage(e journal.Entry) notify.Message {
+	reason, text := strings.ToUpper(e.Action[:1])+e.Action[1:]+"Succeeded", fmt.Sprintf("Helm %s succeeded for %s", e.Action, e.Reason)
+	m := notify.Message{
+		Event:  notify.Event{Severity: notify.Info, Reason: reason, Text: text},
+		Matter: notify.Matter{Kind: matter.Failure, Phase: notify.Ends}, Evidence: map[string]string{notify.FactObject: e.Reason},
+	}
+	if isRemedy := e.Action == string(hook.Rollback) || e.Action == string(hook.Uninstall); isRemedy && e.Revision != "" {
+		m.Severity, m.Matter = notify.Error, notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: reason + " " + text}
+	}
+	return m
 }
 
 // appReader reads the custom resources of apps, each once: Alerts choose by their labels.

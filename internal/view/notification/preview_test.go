@@ -35,10 +35,29 @@ func TestThePastIsJoinedAndEnded(t *testing.T) {
 		{At: at(330), App: app.Key{Kind: "Kustomization", Namespace: "elsewhere", Name: "web"}, What: journal.Failed, Reason: "not read"}, // reading it would panic
 		{At: at(400), App: key, What: journal.Applied, Revision: "main@sha1:b"},
 	}
-	past := &Past{Type: "slack", Alert: route.Alert{Sources: []route.Source{{Kind: "Kustomization", Name: "*", Namespace: "shop"}}}}
+	helm := app.Key{Kind: "HelmRelease", Namespace: "shop", Name: "redis"}
+	gone := func(s int, of app.Key, name, revision string) journal.Entry {
+		return journal.Entry{At: at(s), App: of, What: journal.Pruned, Object: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, Revision: revision, Reason: journal.LeftGit}
+	}
+	released := func(s int, action, revision string) journal.Entry {
+		return journal.Entry{At: at(s), App: helm, What: journal.Released, Action: action, Revision: revision, Reason: "release shop/redis.v2 with chart redis@1.2.3"}
+	}
+	entries = append(
+		entries,
+		gone(500, key, "a", "main@sha1:b"), gone(501, helm, "with its app", ""), gone(501, key, "b", "main@sha1:b"), gone(700, key, "a", "main@sha1:c"),
+		released(800, "upgrade", "1.2.3"), journal.Entry{At: at(801), App: helm, What: journal.Applied, Revision: "1.2.3"},
+		journal.Entry{At: at(900), App: helm, What: journal.Degraded, Reason: "Deployment.apps shop/redis: 0 of 1 available"},
+		journal.Entry{At: at(905), App: helm, What: journal.Degraded, Reason: "Deployment.apps shop/redis: 0 of 1 available"},
+		journal.Entry{At: at(930), App: helm, What: journal.Degraded, Reason: "Deployment.apps shop/redis: CrashLoopBackOff", Because: []string{"CrashLoopBackOff"}},
+		journal.Entry{At: at(960), App: key, What: journal.Recovered}, // of which nothing was said
+		journal.Entry{At: at(1000), App: helm, What: journal.Recovered},
+		released(1100, "rollback", "1.2.3"), released(1200, "uninstall", ""),
+	)
+	past := &Past{Type: "slack", Alert: route.Alert{Sources: []route.Source{{Kind: "Kustomization", Name: "*", Namespace: "shop"}, {Kind: "HelmRelease", Name: "*", Namespace: "shop"}}}}
 	cr := object.Object{"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"name": "web", "namespace": "shop"}}
-	r := &replay{apps: &appReader{known: map[app.Key]object.Object{key: cr}}, past: past, states: map[string]matter.State{}}
-	for _, e := range entries {
+	chart := object.Object{"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": map[string]any{"name": "redis", "namespace": "shop"}}
+	r := &replay{apps: &appReader{known: map[app.Key]object.Object{key: cr, helm: chart}}, past: past, states: map[string]matter.State{}}
+	for _, e := range joinPrunes(entries) {
 		if err := r.add(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
@@ -55,11 +74,19 @@ func TestThePastIsJoinedAndEnded(t *testing.T) {
 		"12:03:20 info " + field + "no longer contested, the field holds what Git wants or is no longer Git's", // the correction has the words of one five minutes before
 		"12:05:00 error kustomize build: no such file",
 		"12:06:40 info Applied revision: main@sha1:b",
+		"12:08:20 info deleted, for Git no longer has it: ConfigMap shop/a, ConfigMap shop/b",
+		"12:11:40 info deleted, for Git no longer has it: ConfigMap shop/a",
+		"12:13:20 info Helm upgrade succeeded for release shop/redis.v2 with chart redis@1.2.3",
+		"12:15:00 error degraded: Deployment.apps shop/redis: 0 of 1 available",
+		"12:15:30 error degraded: Deployment.apps shop/redis: CrashLoopBackOff",
+		"12:16:40 info healthy again; it was: degraded: Deployment.apps shop/redis: CrashLoopBackOff",
+		"12:18:20 error Helm rollback succeeded for release shop/redis.v2 with chart redis@1.2.3",
+		"12:20:00 info Helm uninstall succeeded for release shop/redis.v2 with chart redis@1.2.3",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if m, is := messageOf(finding(0, journal.Contested)); !is || m.Severity != notify.Error || m.Evidence[notify.FactWriter] != "scaler" {
+	if m, is := messageOf(occurrence{Entry: finding(0, journal.Contested)}); !is || m.Severity != notify.Error || m.Evidence[notify.FactWriter] != "scaler" {
 		t.Errorf("%v %+v", is, m)
 	}
 }
