@@ -98,6 +98,8 @@ func TestAReleaseOfOthersIsAdoptedAndGivenBack(t *testing.T) {
 			w.kubectl("patch", "helmrelease.helm.toolkit.fluxcd.io/web", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 
 			w.saysOf(truce, 0, "adopt helmrelease/web --dry-run", "adopted (beside) (dry run)")
+			w.annotate(helmReleases, "web", "truce.dev/mode", "observe") // the command takes the flags' defaults: no ConfigMap says how this truce runs
+			w.saysOf(truce, 0, "app get helmrelease/web", "release "+w.ns+"/web.v1 stays the newest one")
 			if got := w.wroteAnything(); len(got) > 0 {
 				t.Errorf("truce wrote before the adoption: %v", got)
 			}
@@ -145,7 +147,7 @@ func (w *world) isGivenBack(truce func(...string) (int, string)) {
 	w.await(d, exists)
 	w.await(s, exists)
 	before := w.storedReleases("web")
-	w.saysOf(truce, 0, "release helmrelease/web", "Flux will set spec.replicas of Deployment "+w.ns+"/web from 8 to 3", "released, 3 objects")
+	w.saysOf(truce, 0, "release helmrelease/web", "Flux's next upgrade will set spec.replicas of Deployment "+w.ns+"/web from 8 to 3", "released, 3 objects")
 	w.await(d, func(o *unstructured.Unstructured) bool { return isTheirs(o, "helm-controller") })
 	w.await(s, func(o *unstructured.Unstructured) bool { return isTheirs(o, "helm-controller") })
 	sameValues(w.t, d.Values())

@@ -166,15 +166,25 @@ func (f *adoptFlags) foretell(ctx context.Context, c *Cluster, k app.Key) error 
 	return nil
 }
 
+// whoResets is what sets drifted fields of an app that is given back: of a Helm release the next upgrade, unless spec.driftDetection asks for it before.
+func whoResets(d view.Detail) string {
+	who := previousController(d.Report.App)
+	if d.App.Release != nil && d.App.Policy.Remediation != app.Remediate {
+		who += "'s next upgrade"
+	}
+	return who
+}
+
 // fieldsReset names the fields that hold another value than Git's, and will be set to that by the controller that applies Git without claims.
 func fieldsReset(d view.Detail) []string {
+	who := whoResets(d)
 	var out []string
 	for _, o := range d.Report.Objects {
 		for _, x := range o.Findings {
 			if x.Desired == nil || x.Kind != compare.Changed && x.Kind != compare.Missing || len(x.Path) == 0 {
 				continue
 			}
-			line := fmt.Sprintf("%s will set %s of %s from %s to %s", previousController(d.Report.App), fieldPath(x), o.ID.Kind+" "+fullName(o.ID), report.FormatValue(x.Live), report.FormatValue(x.Desired))
+			line := fmt.Sprintf("%s will set %s of %s from %s to %s", who, fieldPath(x), o.ID.Kind+" "+fullName(o.ID), report.FormatValue(x.Live), report.FormatValue(x.Desired))
 			if p := d.Origin(o.ID, x.Path); p.Known() {
 				line += ", at " + p.String()
 			}

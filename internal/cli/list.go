@@ -141,13 +141,13 @@ func (l *listFlags) table(found []view.Summary, now time.Time) *table {
 	return t
 }
 
-// statusAuthor says of a status that truce does not write whose word it is.
+// statusAuthor says of a status that truce does not write who has written it.
 func statusAuthor(by string) string {
 	switch by {
 	case "":
-		return "nobody's word"
+		return "no status yet"
 	case "truce":
-		return "truce's, of before"
+		return "truce's, from before"
 	}
 	return by + "'s"
 }

@@ -103,16 +103,23 @@ func owningApplicationSet(o object.Object) app.Key {
 	return app.Key{}
 }
 
-// gitOpsWriter is the first GitOps tool that owns a field of the object.
+// gitOpsWriter is the first GitOps tool that owns a field of the object, other than a finalizer: the controller of an app puts that on the app itself.
 func gitOpsWriter(o object.Object) string {
 	list, _ := o.At("metadata", "managedFields").([]any)
 	for _, known := range writers {
 		if slices.ContainsFunc(list, func(v any) bool {
 			m, _ := v.(map[string]any)
-			return m["manager"] == known && m["subresource"] == nil
+			return m["manager"] == known && m["subresource"] == nil && !ownsFinalizersAlone(m)
 		}) {
 			return known
 		}
 	}
 	return ""
+}
+
+// ownsFinalizersAlone reports whether an entry of managedFields has finalizers, and nothing else.
+func ownsFinalizersAlone(entry object.Object) bool {
+	fields, _ := entry.At("fieldsV1").(map[string]any)
+	meta, _ := fields["f:metadata"].(map[string]any)
+	return len(fields) == 1 && len(meta) == 1 && meta["f:finalizers"] != nil
 }

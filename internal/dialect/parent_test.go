@@ -33,6 +33,12 @@ func TestTheParentOfACustomResourceIsKnownByItsMarks(t *testing.T) {
 		"an ApplicationSet":            {m{"namespace": "argocd", "ownerReferences": []any{m{"kind": "ApplicationSet", "name": "all", "controller": true}}}, "ApplicationSet argocd/all"},
 		"a manager without any mark":   {by("kustomize-controller"), "kustomize-controller"},
 		"a controller's status writes": {m{"managedFields": []any{m{"manager": "kustomize-controller", "subresource": "status"}}}, ""},
+		"its own controller's finalizer": {m{"managedFields": []any{m{"manager": "helm-controller", "operation": "Update", "fieldsV1": m{
+			"f:metadata": m{"f:finalizers": m{".": m{}, `v:"finalizers.fluxcd.io"`: m{}}},
+		}}}}, ""},
+		"a finalizer and more": {m{"managedFields": []any{m{"manager": "helm-controller", "operation": "Apply", "fieldsV1": m{
+			"f:metadata": m{"f:finalizers": m{}}, "f:spec": m{"f:interval": m{}},
+		}}}}, "helm-controller"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := dialect.ParentOf(object.Object{"metadata": c.meta}, func(k app.Key) bool { return there[k] })

@@ -38,7 +38,9 @@ func (c *Cluster) chartRequest(ctx context.Context, artifact source.Artifact, a 
 	seen := &requestRecorder{}
 	looking := c.readOnly(fetchedSource{artifact: artifact})
 	looking.Render, looking.Fresh = seen, seen
-	a.Policy.Mode, a.Suspended, a.DependsOn = app.Preview, false, nil
+	if a.Suspended, a.DependsOn = false, nil; a.Policy.Mode != app.Observe { // which takes the releases of others as they are
+		a.Policy.Mode = app.Preview
+	}
 	run := reconcile.NewEngine(looking, nil).App(ctx, a)
 	if seen.request == nil {
 		return render.Request{}, fmt.Errorf("%s: %s", run.Stage, run.Message)
