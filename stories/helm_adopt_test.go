@@ -190,3 +190,52 @@ func TestWhatLeftTheChartBeforeAReleaseWasAdopted(t *testing.T) {
 		t.Errorf("helm still owns fields: %v", all)
 	}
 }
+
+// TestWhatHadDriftedBeforeAReleaseWasAdoptedStays: helm-controller corrects drift between releases only under driftDetection, and an adoption is no
+// release. The next one sets what the chart says, as it does in Flux.
+func TestWhatHadDriftedBeforeAReleaseWasAdoptedStays(t *testing.T) {
+	for name, c := range map[string]struct{ manager, marks string }{
+		"helm-controller": {"helm-controller", "\n  labels: {helm.toolkit.fluxcd.io/name: web, helm.toolkit.fluxcd.io/namespace: NS}"},
+		"helm":            {"helm", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
+			w.installs(c.manager, replaceNS(c.marks, w.ns))
+			w.patch(configmaps, "web", map[string]any{"data": map[string]any{"revision": "of a person"}}, "kubectl-edit")
+			w.patch(autoscalers, "web", map[string]any{"spec": map[string]any{"maxReplicas": 12}}, "helm-controller") // as the release's own field manager
+			w.kubectl("delete", "configmap", "old")
+			s, h := w.Watch(t, configmaps, w.ns, "web"), w.Watch(t, autoscalers, w.ns, "web")
+			w.await(s, exists)
+			w.await(h, exists)
+			stop := w.start(app.Policy{Mode: app.Observe})
+			w.release("web", "  suspend: true\n")
+			t.Cleanup(func() { w.freed(helmReleases, "web") })
+			truce := w.truce()
+
+			w.saysOf(truce, 0, "adopt helmrelease/web --dry-run", "adopted (beside) (dry run)", "not in the cluster\n    Hold", `"of a person" (live, set by kubectl-edit)`+"\n    Hold", "12 (live, set by helm-controller)\n    Hold")
+			w.saysOf(truce, 0, "adopt helmrelease/web", "adopted (beside), 3 objects")
+			w.await(s, func(o *unstructured.Unstructured) bool { return isOurs(o, c.manager) })
+			w.await(h, func(o *unstructured.Unstructured) bool { return isOurs(o, c.manager) })
+			stop()
+			w.start(app.Policy{Mode: app.Observe})
+			w.annotate(helmReleases, "web", "reconcile.fluxcd.io/requestedAt", "after the start")
+			w.await(w.Watch(t, helmReleases, w.ns, "web"), func(o *unstructured.Unstructured) bool {
+				return text(o, "status", "lastHandledReconcileAt") == "after the start"
+			})
+			sameValues(t, s.Values())
+			sameValues(t, h.Values())
+			if w.isThere(configmaps, "old") {
+				t.Error("the adoption has created what was deleted before it")
+			}
+
+			w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
+			w.released("web", 2, "1.1.0")
+			w.await(s, func(o *unstructured.Unstructured) bool { return text(o, "data", "revision") == "2" })
+			w.await(h, func(o *unstructured.Unstructured) bool {
+				max, _, _ := unstructured.NestedInt64(o.Object, "spec", "maxReplicas")
+				return max == 10
+			})
+			w.until("the release to have created its object", func() bool { return w.isThere(configmaps, "old") })
+		})
+	}
+}

@@ -110,13 +110,15 @@ type Input struct {
 	Prerequisite string            // of an object that is not there: what would have to be before it could be made, as a clause; empty for nothing
 	Owners       []ownership.Entry // of Live
 	Changed      bool              // Git's object is not the one that was last applied
-	Compared     compare.Result
-	Claims       []claim.Claim
-	Count        field.Path // where the kind keeps the count that can be scaled; nil: it has none, or it is not known
-	Ignored      []ignore.Covered
-	Witness      attribution.Statements
-	Past         compare.Past
-	Mutators     mutation.Mutators // looked up where the baseline is mutated
+	// Released says that a deployed release has brought the object out: Previous is what it has sent, and that the object is absent is drift.
+	Released bool
+	Compared compare.Result
+	Claims   []claim.Claim
+	Count    field.Path // where the kind keeps the count that can be scaled; nil: it has none, or it is not known
+	Ignored  []ignore.Covered
+	Witness  attribution.Statements
+	Past     compare.Past
+	Mutators mutation.Mutators // looked up where the baseline is mutated
 	// Catalogue knows which mutators have a claim to the fields that they change; nil for none.
 	Catalogue *claim.Catalogue
 	Memory    fight.Memory

@@ -46,7 +46,10 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 		Claims: claims, Count: count, Ignored: ignored, Prerequisite: w.missing,
 		Memory: w.snap.memory, Request: w.snap.request, Policy: w.app.Policy, Adoption: w.app.Adoption, Switches: w.engine.Switches, Hasher: w.engine.Hasher, Now: w.engine.Now(),
 		Failure: w.engine.failureOf(w.app), Open: w.snap.open, Arrived: w.arrived,
-		Treatment: w.treatment, Adopted: w.snap.adoption != "" && w.snap.adoption == w.app.Adoption.ID(),
+		Released: w.snap.isUnrecorded(), Treatment: w.treatment, Adopted: w.snap.adoption != "" && w.snap.adoption == w.app.Adoption.ID(),
+	}
+	if in.Released {
+		in.Previous = w.withoutMarks()
 	}
 	if in.IsOptedOut() {
 		return compare.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher}, in, nil
@@ -72,6 +75,24 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 		Withheld: ceded, Released: without(w.snap.withheld, ceded),
 		Past: in.Past, WithoutBaseline: w.noDryRun, Native: desired.IsBuiltInGroup(w.snap.gvk.Group),
 	}, in, nil
+}
+
+// withoutMarks is Git's object as others have released it.
+func (w *objectReconcile) withoutMarks() object.Object {
+	out, common := w.snap.desired.Clone(), w.app.Overlay.Metadata
+	marks := []field.Path{field.NewPath("metadata", "labels", object.PartOf)}
+	for _, labels := range []map[string]string{common.Labels, w.app.Labels} {
+		for name := range labels {
+			marks = append(marks, field.NewPath("metadata", "labels", name))
+		}
+	}
+	for name := range common.Annotations {
+		marks = append(marks, field.NewPath("metadata", "annotations", name))
+	}
+	for _, m := range marks {
+		field.RemoveValue(out, m)
+	}
+	return out
 }
 
 func without(list, drop []field.Path) []field.Path {
@@ -110,7 +131,7 @@ func (w *objectReconcile) baseline(ctx context.Context, ceded []field.Path) (com
 		w.keep(b)
 		return b, nil
 	}
-	if w.snap.state.isChanged() && w.app.Policy.Mode == app.Enforce {
+	if w.snap.state.isChanged() && w.app.Policy.Mode == app.Enforce && !w.snap.isUnrecorded() {
 		return compare.Baseline{}, nil
 	}
 	return w.predict(ctx, body)

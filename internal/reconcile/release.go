@@ -104,6 +104,12 @@ func (r *appRun) isReleased() bool {
 	return d.State == lifecycle.InSync || d.State == lifecycle.Untried || d.Blocked != remedy.NotBlocked
 }
 
+// isDeployed reports whether the objects of the run are those of a deployed release, and the run brings nothing out: of such an object of which no
+// record says what was applied, nothing but truce's marks is new.
+func (r *appRun) isDeployed() bool {
+	return r.chart.made != nil && !r.isRollout && r.chart.decision.State == lifecycle.InSync
+}
+
 // writesRelease reports whether the run stores releases.
 func (r *appRun) writesRelease() bool { return r.chart.made != nil && r.app.Policy.Mode == app.Enforce }
 
