@@ -11,6 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -208,4 +209,22 @@ func TestADeletedKustomizationThatIsOnlyObservedKeepsFluxsFinalizer(t *testing.T
 
 func appKeyOf(kind, namespace, name string) app.Key {
 	return app.Key{Kind: kind, Namespace: namespace, Name: name}
+}
+
+// TestARequestLooksAtASourceThatIsOnlyObserved: source-controller answers a request for a look with its own, which says nothing about truce's clone.
+func TestARequestLooksAtASourceThatIsOnlyObserved(t *testing.T) {
+	w := offWorld(t, configMaps("app", "a"))
+	server := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
+	w.start(app.Policy{Mode: app.Observe})
+	w.source("repo", "url: "+server.URL+"\ninterval: 1h\nref: {branch: main}")
+	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
+	t.Cleanup(w.removeApps)
+	w.annotate(kustomizations, "app", "truce.dev/mode", "enforce")
+	w.ready("app")
+
+	w.edit("app/a.yaml", `"k":"a"`, `"k":"b"`)
+	w.check("app")
+	if got := text(w.get(configmaps, "a"), "data", "k"); got != "b" {
+		t.Errorf("when the request was answered, the value is %s", got)
+	}
 }

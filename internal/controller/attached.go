@@ -49,16 +49,18 @@ func (c *Controller) attachKey(a app.App, key app.SourceKey, parts []app.Part) {
 	}
 }
 
-// requestFetch asks for a look at what an attached source holds now, unless that never changes. Its apps wait for it (awaitSource).
+// requestFetch asks for a look at what a source holds now, unless that never changes. Its apps wait for it (awaitSource). Of a source whose status is
+// truce's the looks are asked for on its own custom resource, and the status says when one was made. Another controller's status does not: it answers
+// for its own look.
 func (c *Controller) requestFetch(key app.SourceKey) {
 	if isPinnedToCommit(key) {
 		return
 	}
 	c.mu.Lock()
 	e := c.sourceSet[key]
-	attached := e != nil && e.attached
+	asks := e != nil && (e.attached || e.cr != nil && c.isWrittenByOther(key, e.cr) && isFetched(e.front.Source(e.cr)))
 	var parts []app.SourceKey
-	if attached {
+	if asks {
 		e.wanted = time.Now()
 		parts = e.includes
 	}
@@ -66,10 +68,13 @@ func (c *Controller) requestFetch(key app.SourceKey) {
 	for _, p := range parts {
 		c.requestFetch(p)
 	}
-	if attached {
+	if asks {
 		c.sources.Add(key)
 	}
 }
+
+// isFetched reports whether the custom resource of a source lets it be fetched.
+func isFetched(s dialect.Source) bool { return s.Recipe == nil && !s.Suspended && !s.Deleting }
 
 func (c *Controller) inlineOf(key app.Key) (dialect.Sources, bool) {
 	for gvk, f := range c.Kinds.Inline {
