@@ -49,7 +49,7 @@ func TestWhatWasAddedBeforeUsStays(t *testing.T) {
 	stop()
 	w.cache = t.TempDir() // the memory is lost
 	w.start(app.Policy{})
-	told("nobody knows any more whether it was there before")
+	told("it may have been there before truce took the object over")
 	w.heals(d, given)
 	w.always(d, 0, given)
 	w.removeApps() // while a truce runs

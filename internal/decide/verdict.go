@@ -47,9 +47,17 @@ func enforce(in Input, d compare.Difference) (Finding, time.Time) {
 	}
 	if changedInGit(in, d.Path) {
 		paused, _ := judgeFight(in, d)
-		return Finding{Difference: d, Verdict: Correct, Reason: "Git has a new value", Overrides: paused.Verdict}, time.Time{}
+		return Finding{Difference: d, Verdict: Correct, Reason: newValue(in), Overrides: paused.Verdict}, time.Time{}
 	}
 	return judgeDrift(in, d)
+}
+
+// newValue is the reason of a correction that is none of drift.
+func newValue(in Input) string {
+	if in.Adoption.Takes() && !hasOwnLabel(in) {
+		return "the first apply sets Git's value"
+	}
+	return "Git has a new value"
 }
 
 // reasonToWait says why nothing of the object is written at present; empty where it may be.

@@ -67,7 +67,7 @@ func (w *objectReconcile) date(a *compare.Addition, ours bool) {
 	case !w.bearsOurMark(), slices.Contains(given, field.PathString(a.Path)):
 		a.Kept = "it was there before truce took the object over"
 	case len(given) == 0:
-		a.Kept = "nobody knows any more whether it was there before truce took the object over"
+		a.Kept = "it may have been there before truce took the object over"
 	}
 }
 

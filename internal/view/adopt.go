@@ -8,6 +8,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/readonly"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
@@ -19,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view/othercontroller"
@@ -138,7 +141,7 @@ func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how 
 		if at := lastWritten(in); at.After(newest) {
 			newest = at
 		}
-		c.foreseeOne(o, in)
+		c.foreseeOne(ctx, o, in)
 	}
 	others := maps.Clone(a.Adoption.Inventory)
 	if others == nil {
@@ -178,7 +181,7 @@ func lastWritten(in decide.Input) (newest time.Time) {
 
 // foreseeOne changes what an object's report says to what the adoption of its fields brings about. Whose they are is not worth saying: they
 // become truce's. Neither is truce's own label.
-func (c *Cluster) foreseeOne(o *report.Object, in decide.Input) {
+func (c *Cluster) foreseeOne(ctx context.Context, o *report.Object, in decide.Input) {
 	mark := field.NewPath("metadata", "labels", desired.PartOf)
 	o.Findings = slices.DeleteFunc(o.Findings, func(f report.Finding) bool { return f.Path.Equals(mark) || f.Verdict == decide.Reclaim })
 	if in.Live == nil {
@@ -193,7 +196,7 @@ func (c *Cluster) foreseeOne(o *report.Object, in decide.Input) {
 		o.Problem = err.Error()
 		return
 	}
-	for _, path := range decide.Adopted(in) {
+	for _, path := range c.takenAway(ctx, in) {
 		value, _ := field.ValueAt(in.Live, path)
 		o.Findings = slices.DeleteFunc(o.Findings, func(f report.Finding) bool { return field.HasPrefix(f.Path, path) && len(f.Path) > 0 })
 		o.Findings = append(o.Findings, report.Finding{
@@ -201,6 +204,29 @@ func (c *Cluster) foreseeOne(o *report.Object, in decide.Input) {
 			Verdict: decide.Correct, Reason: "Git does not name it: the first apply takes it away",
 		})
 	}
+}
+
+// takenAway are the fields that the first apply takes away: not those that the server puts there by itself, which Flux sends for some kinds. Where it
+// answers no dry run, all that others have applied and Git does not name.
+func (c *Cluster) takenAway(ctx context.Context, in decide.Input) []field.Path {
+	all := decide.Adopted(in)
+	var found []compare.Addition
+	for _, p := range all {
+		found = append(found, compare.Addition{Path: p})
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	t := apply.Target{GVK: in.Live.GVK(), ID: in.Live.ID(), UID: in.Live.UID(), ResourceVersion: in.Live.ResourceVersion()}
+	real, err := reconcile.ProbeAdditions(ctx, readonly.Writer{Writer: c.engine.Writer}, t, in.Live, found)
+	if err != nil {
+		return all
+	}
+	var out []field.Path
+	for _, a := range real {
+		out = append(out, a.Path)
+	}
+	return out
 }
 
 // inherited lists the objects of all that the other controller, or helm, has put there for the app, and that Git no longer names.
