@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -154,4 +156,40 @@ func TestTheCommandSaysThatNoControllerRuns(t *testing.T) {
 	w.start(app.Policy{})
 	w.await(d, func(o *unstructured.Unstructured) bool { return isOurs(o, "kustomize-controller") })
 	w.saysOf(truce, 0, "adopt web", "adopted already", "adopted (beside), 4 objects")
+}
+
+// TestAHookOfArgoCDIsNoPartOfAnAdoption: Argo CD lists the hooks that have run among the resources, with requiresPruning, and never prunes them
+// (seen with its application controller v3.5.1).
+func TestAHookOfArgoCDIsNoPartOfAnAdoption(t *testing.T) {
+	w := offArgoWorld(t, kept+"-- apps/web/hook.yaml --"+jobHook("before", "argocd.argoproj.io/hook: PreSync", "1"))
+	w.bornBy(besideArgo, byCSA("argocd-controller"))
+	ran := w.inGit("apps/web/hook.yaml")
+	besideArgo.born(w, ran)
+	manifest, err := json.Marshal(ran)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byCSA("argocd-controller")(w, string(manifest))
+	besideArgo.app(w)
+	t.Cleanup(func() { w.freed(applications, "web") })
+	listed := strings.Replace(besideArgo.list(w), `"resources":[`, `"resources":[{"group":"batch","hook":true,"kind":"Job","name":"before","namespace":"`+w.ns+`","requiresPruning":true,"version":"v1"},`, 1)
+	w.kubectl("patch", besideArgo.cr, "--type=merge", "-p", listed)
+	synced := `[{"id":0,"deployedAt":"2026-01-02T03:04:05Z","revision":"` + w.repo.Git("rev-parse", "HEAD") + `","source":{"repoURL":"file://` + w.repo.Dir + `","path":"apps/web"}}]`
+	w.kubectl("patch", besideArgo.cr, "--type=merge", "-p", `{"status":{"history":`+synced+`}}`)
+	w.start(app.Policy{Mode: app.Observe})
+	w.kubectl(besideArgo.stop...)
+	truce := w.truce()
+
+	w.saysOf(truce, 0, "adopt application/web --dry-run", "adopted (beside) (dry run)")
+	if _, said := truce("adopt", "application/web", "--dry-run"); strings.Contains(said, "pruned") {
+		t.Errorf("the dry run prunes:\n%s", said)
+	}
+	w.saysOf(truce, 0, "adopt application/web", "adopted (beside), 4 objects")
+	w.until("the end of the run that adopts", func() bool {
+		r := w.running.Engine.Report(appKeyOf("Application", w.ns, "web"))
+		return r.Stage == report.Done && len(r.Objects) == 4 && isOurs(w.get(configmaps, "settings"), "argocd-controller")
+	})
+	if o := w.get(jobs, "before"); o == nil || o.GetDeletionTimestamp() != nil {
+		t.Error("the adoption has pruned a hook")
+	}
 }

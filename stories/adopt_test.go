@@ -141,9 +141,9 @@ var besideArgo = neighbour{
 	kind: applications,
 	stop: []string{"annotate", "application.argoproj.io/web", "argocd.argoproj.io/skip-reconcile=true"},
 	list: func(w *world) string {
-		var entries []map[string]string
+		var entries []map[string]any
 		for _, o := range [][4]string{{"apps", "v1", "Deployment", "web"}, {"autoscaling", "v2", "HorizontalPodAutoscaler", "web"}, {"", "v1", "ConfigMap", "settings"}, {"", "v1", "ConfigMap", "old"}} {
-			entries = append(entries, map[string]string{"group": o[0], "version": o[1], "kind": o[2], "namespace": w.ns, "name": o[3], "status": "Synced"})
+			entries = append(entries, map[string]any{"group": o[0], "version": o[1], "kind": o[2], "namespace": w.ns, "name": o[3], "status": "Synced"})
 		}
 		text, _ := json.Marshal(map[string]any{"status": map[string]any{"resources": entries}})
 		return string(text)

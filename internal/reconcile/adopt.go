@@ -52,7 +52,7 @@ func (r *appRun) inherit(ctx context.Context, objects map[object.ID]string) erro
 		if err != nil {
 			return fmt.Errorf("read %s: %w", id, err)
 		}
-		if mine, _ := r.app.Adoption.OwnerOf(o); mine {
+		if r.app.Inherits(o) {
 			found = append(found, inventory.Entry{ID: id, Version: version, UID: o.UID()})
 		}
 	}

@@ -243,7 +243,7 @@ func (c *Cluster) inherited(ctx context.Context, a app.App, all map[object.ID]st
 		if err != nil {
 			return nil, fmt.Errorf("read %s: %w", id, err)
 		}
-		if mine, _ := a.Adoption.OwnerOf(o); mine {
+		if a.Inherits(o) {
 			out = append(out, id)
 		}
 	}

@@ -32,14 +32,14 @@ func (r *reading) adoption(cr object.Object, a *app.App) {
 	}
 }
 
-// resourceVersions is status.resources, by ID with the API version.
+// resourceVersions is status.resources but for the hooks, by ID with the API version.
 func resourceVersions(cr object.Object) map[object.ID]string {
 	all, _ := cr.At("status", "resources").([]any)
 	out := map[object.ID]string{}
 	for _, v := range all {
 		m, _ := v.(map[string]any)
 		text := func(key string) string { s, _ := m[key].(string); return s }
-		if text("kind") != "" && text("name") != "" && text("version") != "" {
+		if m["hook"] != true && text("kind") != "" && text("name") != "" && text("version") != "" {
 			out[object.ID{Group: text("group"), Kind: text("kind"), Namespace: text("namespace"), Name: text("name")}] = text("version")
 		}
 	}
