@@ -239,3 +239,36 @@ func TestWhatHadDriftedBeforeAReleaseWasAdoptedStays(t *testing.T) {
 		})
 	}
 }
+
+// TestADefinitionOfAnAdoptedReleaseStays: helm-controller lists the definitions of the directory crds in status.inventory, under its marks, and never
+// deletes one (seen with helm-controller v1.6).
+func TestADefinitionOfAnAdoptedReleaseStays(t *testing.T) {
+	w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
+	w.installs("helm-controller", replaceNS("\n  labels: {helm.toolkit.fluxcd.io/name: web, helm.toolkit.fluxcd.io/namespace: NS}", w.ns))
+	group := w.ns + ".stories.truce.dev"
+	w.piped(strings.NewReplacer("GROUP", group, "NS", w.ns).Replace(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: things.GROUP
+  labels: {helm.toolkit.fluxcd.io/name: web, helm.toolkit.fluxcd.io/namespace: NS}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {kind: Thing, plural: things}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`), "create", "--field-manager=helm-controller")
+	w.start(app.Policy{Mode: app.Observe})
+	w.release("web", "  suspend: true\n")
+	t.Cleanup(func() { w.freed(helmReleases, "web") })
+	w.kubectl("patch", "helmrelease.helm.toolkit.fluxcd.io/web", "--subresource=status", "--type=merge", "-p",
+		`{"status":{"inventory":{"entries":[{"id":"_things.`+group+`_apiextensions.k8s.io_CustomResourceDefinition","v":"v1"},{"id":"`+w.ns+`_old__ConfigMap","v":"v1"}]}}}`)
+	truce := w.truce()
+	w.saysOf(truce, 0, "adopt helmrelease/web", "adopted (beside), 4 objects")
+	if _, said := truce("app", "get", "helmrelease/web"); strings.Contains(said, "things") {
+		t.Errorf("the definition is taken for an object that left the chart:\n%s", said)
+	}
+	w.kubectl("delete", "helmrelease.helm.toolkit.fluxcd.io/web", "--timeout=2m")
+	w.goes(configmaps, "old")
+	w.kubectl("delete", "crd", "things."+group) // fails where it is not there
+}
