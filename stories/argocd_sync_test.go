@@ -1,9 +1,12 @@
 package stories
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -165,5 +168,25 @@ func TestWithPruneWhatLeftGitGoes(t *testing.T) {
 	t.Log(w.argoCondition("prune", "ComparisonError", "app"))
 	if !w.isThere(configmaps, "a") {
 		t.Error("an empty directory took everything away")
+	}
+}
+
+// TestASyncBringsAPushedCommitOutOnce: what was pushed right before the command is brought out by its operation, and not by automated sync before it:
+// each hook runs once.
+func TestASyncBringsAPushedCommitOutOnce(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+configMap("web")+strings.Replace(jobHook("before", "argocd.argoproj.io/hook: PreSync", "1"), "  managedBy: stories.truce.dev/hand\n", "", 1))
+	server := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
+	text := w.applicationText("web", "app", automated)
+	w.Apply(t, strings.Replace(text, "file://"+w.repo.Dir, server.URL, 1))
+	t.Cleanup(w.removeApps)
+	w.inSync("web")
+
+	w.edit("app/all.yaml", `"k":"web"`, `"k":"new"`)
+	w.saysOf(w.truce(), 0, "app sync application/web", "batch", "before", "PreSync")
+	if got := w.get(configmaps, "web"); got == nil || !strings.Contains(fmt.Sprint(got.Object["data"]), "new") {
+		t.Errorf("the command ended, and the commit is not brought out: %v", got)
+	}
+	if history := entries(w.get(applications, "web"), "status", "history"); len(history) != 2 {
+		t.Errorf("history = %v, want the first sync and this one", history)
 	}
 }

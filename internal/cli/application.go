@@ -73,16 +73,21 @@ func (v detailPrinter) resources(d view.Detail) *table {
 		row := append(plainCells(o.ID.Group, o.ID.Kind, o.ID.Namespace, o.ID.Name), cell{string(sync), paintSync[sync]}, cell{string(h.Code), paintHealth[h.Code]})
 		t.add(append(row, plainCells("", oneLine(message, 100))...)...)
 	}
-	for _, h := range d.Recorded.Hooks {
-		row := plainCells(h.ID.Group, h.ID.Kind, h.ID.Namespace, h.ID.Name, string(h.Run.Phase), "", string(h.Event), oneLine(h.Run.Message, 100))
-		row[4].paint = paintHooks[h.Run.Phase]
-		t.add(row...)
-	}
+	addHooks(t, d.Recorded.Hooks)
 	for _, id := range d.Leaving {
 		row := append(plainCells(id.Group, id.Kind, id.Namespace, id.Name), cell{string(report.OutOfSync), yellow})
 		t.add(append(row, plainCells("", "", "ignored (requires pruning)")...)...)
 	}
 	return t
+}
+
+// addHooks adds how the hooks of an operation ran to a table of its objects.
+func addHooks(t *table, hooks []hook.Outcome) {
+	for _, h := range hooks {
+		row := plainCells(h.ID.Group, h.ID.Kind, h.ID.Namespace, h.ID.Name, string(h.Run.Phase), "", string(h.Event), oneLine(h.Run.Message, 100))
+		row[4].paint = paintHooks[h.Run.Phase]
+		t.add(row...)
+	}
 }
 
 var paintHooks = map[hook.Phase]paint{hook.Succeeded: green, hook.Failed: red, hook.Running: yellow}

@@ -195,6 +195,7 @@ func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) err
 	if len(state.Objects) == 0 {
 		return nil
 	}
+	addHooks(t, state.Hooks)
 	return t.print(s.program.env.Out, s.program.term)
 }
 

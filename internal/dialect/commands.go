@@ -54,10 +54,8 @@ type Change struct {
 	// Way moves the app's objects between another controller and truce: TakeBeside, TakeAlone or HandBack.
 	Way app.AdoptionMode
 	// At is when an adoption is asked for.
-	At time.Time
-	// Look asks for a look at the source, where the app names it itself.
-	Look bool
-	Run  *Run
+	At  time.Time
+	Run *Run
 	// Terminate ends the operation that is under way.
 	Terminate bool
 	// Pin holds the app at a revision; an empty text lets it follow again.

@@ -132,22 +132,18 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 // requestedAt is the annotation by which Flux's tools ask for a run (fluxcd/pkg/apis/meta ReconcileRequestAnnotation).
 const requestedAt = "reconcile.fluxcd.io/requestedAt"
 
-// RequestRun annotates the source first, so that the app's run sees what is new.
+// RequestRun annotates the source first, so that the app's run sees what is new. An operation of an Application, which names its source itself, looks
+// there before it begins: a look before it would have automated sync bring out what is new, and the operation once more, with all hooks.
 func (c *Cluster) RequestRun(ctx context.Context, r Request) (string, error) {
 	r.Run.Token = time.Now().UTC().Format(time.RFC3339Nano)
 	key, err := c.sourceOf(ctx, r.App)
 	if err != nil {
 		return "", err
 	}
-	switch {
-	case r.Source && key.Kind == registry.ExternalArtifacts.Kind: // its controller makes the artifact, and its status is followed
-	case r.Source && isResource(key):
-		err = c.askSource(ctx, key, r.Run.Token)
-	case r.Source:
-		err = c.askLook(ctx, r.App)
-	}
-	if err != nil {
-		return "", err
+	if r.Source && isResource(key) && key.Kind != registry.ExternalArtifacts.Kind { // the controller of an ExternalArtifact makes it, and its status is followed
+		if err := c.askSource(ctx, key, r.Run.Token); err != nil {
+			return "", err
+		}
 	}
 	_, err = c.Edit(ctx, Edit{App: r.App, How: Alter, Change: dialect.Change{Run: &r.Run}, Force: true})
 	return r.Run.Token, err
@@ -161,21 +157,6 @@ func isResource(key app.SourceKey) bool {
 		}
 	}
 	return false
-}
-
-// askLook makes the controller look at the source that an app names itself, and waits until it has answered.
-func (c *Cluster) askLook(ctx context.Context, key app.Key) error {
-	if _, err := c.Edit(ctx, Edit{App: key, How: Alter, Change: dialect.Change{Look: true}, Force: true}); err != nil {
-		return err
-	}
-	err := c.Follow(ctx, key.Namespace, func(all []Summary) bool {
-		i := slices.IndexFunc(all, func(s Summary) bool { return s.Key == key })
-		return i < 0 || all[i].Settled || all[i].State.Suspended
-	})
-	if err != nil {
-		return fmt.Errorf("wait for the source of %s to be looked at: %w (does the controller run?)", key, err)
-	}
-	return nil
 }
 
 // askSource makes the controller look at a source now, and waits until it has. One that is suspended stays as it is.

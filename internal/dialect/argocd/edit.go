@@ -36,9 +36,6 @@ func (Commands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, 
 	e.differences(c)
 	e.standing(c)
 	e.SetAdoption(c.Way, c.At)
-	if c.Look {
-		e.Put("normal", "metadata", "annotations", refreshKey)
-	}
 	e.operation(c.Run)
 	e.terminate(c.Terminate)
 	e.end(c.Leave)

@@ -84,7 +84,6 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 			"automated: ", "retry: {limit: -1, refresh: true, backoff: {duration: 3m, maxDuration: 2h, factor: 3}}, automated: ",
 		},
 		"history": {dialect.Change{Keep: revisionSuffix(int64(3))}, "  project", "  revisionHistoryLimit: 3\n  project"},
-		"look":    {dialect.Change{Look: true}, "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/refresh: normal}}"},
 		"suspend": {dialect.Change{Suspend: revisionSuffix(true)}, "namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/skip-reconcile: 'true'}}"},
 		"kustomize": {
 			dialect.Change{Overlay: overlay.Change{

@@ -23,7 +23,7 @@ var _ dialect.Commands = HelmCommands{}
 func (HelmCommands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, error) {
 	e := &edit{Editor: editor.Editor{CR: r.App.Clone()}}
 	other := c
-	other.Suspend, other.Run, other.Look, other.At, other.ApprovePrune, other.Way = nil, nil, false, time.Time{}, "", ""
+	other.Suspend, other.Run, other.At, other.ApprovePrune, other.Way = nil, nil, time.Time{}, "", ""
 	if !reflect.DeepEqual(other, dialect.Change{}) {
 		return r, errors.New("truce suspends, resumes, reconciles, adopts and releases a HelmRelease; change its other fields in Git, or with kubectl")
 	}
