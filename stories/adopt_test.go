@@ -2,6 +2,7 @@ package stories
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -216,6 +217,10 @@ func TestAdoptionChangesNoValueAndReleaseGivesAllBack(t *testing.T) {
 			w.await(s, func(o *unstructured.Unstructured) bool { return isTheirs(o, c.neighbour.manager) })
 			sameValues(t, d.Values()[began-1:])
 			sameValues(t, s.Values()[settings-1:])
+
+			w.until("the other controller's status to be without truce's conditions", func() bool {
+				return !strings.Contains(fmt.Sprint(entries(w.get(c.neighbour.kind, "web"), "status", "conditions")), "type:Fields")
+			})
 
 			o := w.inGit("apps/web/settings.yaml")
 			c.neighbour.born(w, o)

@@ -50,10 +50,10 @@ func resourceVersions(cr object.Object) map[object.ID]string {
 const adoptionLost = "AdoptionLostWarning"
 
 // Observed returns the conditions of an Application whose status is Argo CD's: as they are, but for the one that says that Argo CD has an
-// adopted one again. It is false where nothing is to be written.
+// adopted one again, and for those that truce wrote while it had the app, which Argo CD would leave there. It is false where nothing is to be written.
 func (Applications) Observed(cr object.Object, a app.App, now time.Time) ([]any, bool) {
 	if a.Adoption.Lost == "" {
-		return reader.WithCondition(cr, adoptionLost, nil)
+		return reader.WithCondition(cr, adoptionLost, nil, ownTypes...)
 	}
-	return reader.WithCondition(cr, adoptionLost, map[string]any{"type": adoptionLost, "message": a.Adoption.Lost, "lastTransitionTime": formatTime(now)})
+	return reader.WithCondition(cr, adoptionLost, map[string]any{"type": adoptionLost, "message": a.Adoption.Lost, "lastTransitionTime": formatTime(now)}, ownTypes...)
 }

@@ -29,6 +29,9 @@ const (
 	notice          = "Notice"
 )
 
+// ownTypes are those that Argo CD does not know.
+var ownTypes = []string{fieldsCeded, fieldsAdded, fieldsDrifted, fieldsContested, maybeMissing, notice}
+
 // errorTypes are the condition that each way of ending a run gives.
 var errorTypes = map[report.Reason]string{
 	report.SpecRefused:         invalidSpec,

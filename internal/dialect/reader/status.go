@@ -1,6 +1,10 @@
 package reader
 
-import "github.com/truce-gitops/truce/internal/model/object"
+import (
+	"slices"
+
+	"github.com/truce-gitops/truce/internal/model/object"
+)
 
 // writers are the field managers of objects and statuses, by the names that people know them by.
 var writers = map[string]string{
@@ -27,20 +31,22 @@ func StatusWriter(cr object.Object) string {
 }
 
 // WithCondition returns the conditions of a custom resource with the one given in place of that of the same type, and without that where it
-// is nil; false where they are so already. All others stay as they are, of any writer.
-func WithCondition(cr object.Object, kind string, c map[string]any) ([]any, bool) {
+// is nil, nor those of the outdated types; false where they are so already. All others stay as they are, of any writer.
+func WithCondition(cr object.Object, kind string, c map[string]any, outdated ...string) ([]any, bool) {
 	had, _ := cr.At("status", "conditions").([]any)
-	out := []any{}
+	out, missing := []any{}, c != nil
 	for _, v := range had {
 		m, _ := v.(map[string]any)
-		if m["type"] != kind {
+		name, _ := m["type"].(string)
+		switch {
+		case name == kind && c != nil && m["message"] == c["message"]:
+			out, missing = append(out, v), false
+		case name != kind && !slices.Contains(outdated, name):
 			out = append(out, v)
-		} else if c != nil && m["message"] == c["message"] {
-			return had, false
 		}
 	}
-	if c != nil {
+	if missing {
 		out = append(out, c)
 	}
-	return out, len(out) != len(had) || c != nil
+	return out, missing || len(out) != len(had)
 }
