@@ -7,6 +7,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -74,11 +75,11 @@ func (c *Controller) patchConditions(ctx context.Context, e appEntry, list []any
 		ops[1] = operation{"add", "/status", map[string]any{"conditions": list}}
 	}
 	if !c.isWhole(e.gvk) {
-		if err := c.patch(ctx, e.gvk, e.cr, "status", ops); !c.lacksSubresource(e.gvk, err) {
+		if err := c.patchAs(ctx, reader.ObserverManager, patched{e.gvk, e.cr, "status"}, ops); !c.lacksSubresource(e.gvk, err) {
 			return err
 		}
 	}
-	return c.patch(ctx, e.gvk, e.cr, "", ops)
+	return c.patchAs(ctx, reader.ObserverManager, patched{e.gvk, e.cr, ""}, ops)
 }
 
 // retryNote is the pause after which a write to a custom resource is tried again; 0 where it went through.

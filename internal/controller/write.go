@@ -245,19 +245,30 @@ func (c *Controller) patchFinalizers(ctx context.Context, e appEntry, list []str
 }
 
 func (c *Controller) patch(ctx context.Context, gvk object.GVK, cr object.Object, sub string, ops []operation) error {
+	return c.patchAs(ctx, statusManager, patched{gvk, cr, sub}, ops)
+}
+
+// patched is a part of a custom resource: a subresource, or all but these.
+type patched struct {
+	gvk object.GVK
+	cr  object.Object
+	sub string
+}
+
+func (c *Controller) patchAs(ctx context.Context, manager string, what patched, ops []operation) error {
 	body, err := json.Marshal(ops)
 	if err != nil {
 		return err
 	}
-	r, err := c.resource(gvk, cr.Namespace())
+	r, err := c.resource(what.gvk, what.cr.Namespace())
 	if err != nil {
 		return err
 	}
 	subs := []string{}
-	if sub != "" {
-		subs = append(subs, sub)
+	if what.sub != "" {
+		subs = append(subs, what.sub)
 	}
-	_, err = r.Patch(ctx, cr.Name(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: statusManager}, subs...)
+	_, err = r.Patch(ctx, what.cr.Name(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}, subs...)
 	return err
 }
 

@@ -20,7 +20,7 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 	reader.DecodeStatus(cr, &s)
 	end := lastRunEnd(s)
 	t := dialect.Summary{
-		StatusWriter: reader.StatusWriter(cr), State: stateOf(s, end), End: end, Message: end.Message,
+		StatusWriter: reader.StatusWriter(cr, "reconciledAt"), State: stateOf(s, end), End: end, Message: end.Message,
 		Revision: lastSyncedRevision(s), HandledRequest: handledRequest(s), Finished: hasSettled(cr, s), History: historyEntries(s.History),
 	}
 	a := (Applications{}).App(cr, app.Policy{})

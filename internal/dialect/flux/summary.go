@@ -38,7 +38,7 @@ func summarize(cr object.Object, a app.App, conditions []metav1.Condition, obser
 	running := reconciling.Status == metav1.ConditionTrue && reconciling.Reason != meta.ProgressingWithRetryReason
 	end := lastRunEnd(conditions, stale)
 	t := dialect.Summary{
-		StatusWriter: reader.StatusWriter(cr), State: stateOf(conditions, end), End: end, Recorded: recorded(conditions), Message: ready.Message,
+		StatusWriter: reader.StatusWriter(cr, ""), State: stateOf(conditions, end), End: end, Recorded: recorded(conditions), Message: ready.Message,
 		HandledRequest: cr.StringAt("status", "lastHandledReconcileAt"),
 	}
 	if a.Suspended {

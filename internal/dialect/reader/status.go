@@ -11,23 +11,30 @@ var writers = map[string]string{
 	"kustomize-controller": "Flux", "helm-controller": "Flux", "argocd-application-controller": "Argo CD", "argocd-controller": "Argo CD", "truce-controller": "truce",
 }
 
+// ObserverManager is the field manager of the conditions that truce keeps in a status of another controller's.
+const ObserverManager = "truce-observer"
+
 // StatusWriter is who has written the status of a custom resource last, by managedFields: Flux, Argo CD, truce, or else a field manager;
-// empty if not known.
-func StatusWriter(cr object.Object) string {
+// empty if not known. It is the owner of the field of the status that each of them writes each time, where there is one, and else that of the
+// youngest entry: where the status is no subresource, that may be the entry of one who has written an annotation.
+func StatusWriter(cr object.Object, each string) string {
 	entries, _ := cr.At("metadata", "managedFields").([]any)
-	by, newest := "", ""
+	last, newest := "", ""
 	for _, e := range entries {
 		m, _ := e.(map[string]any)
 		o := object.Object(m)
-		if o.At("fieldsV1", "f:status") == nil {
+		by, _ := m["manager"].(string)
+		switch {
+		case o.At("fieldsV1", "f:status") == nil, by == ObserverManager:
 			continue
+		case o.At("fieldsV1", "f:status", "f:"+each) != nil:
+			return ControllerOf(by)
 		}
-		if at, _ := m["time"].(string); by == "" || at >= newest { // RFC 3339 in UTC sorts as text
-			newest = at
-			by, _ = m["manager"].(string)
+		if at, _ := m["time"].(string); last == "" || at >= newest { // RFC 3339 in UTC sorts as text
+			last, newest = by, at
 		}
 	}
-	return ControllerOf(by)
+	return ControllerOf(last)
 }
 
 // WithCondition returns the conditions of a custom resource with the one given in place of that of the same type, and without that where it
