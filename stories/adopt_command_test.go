@@ -193,3 +193,36 @@ func TestAHookOfArgoCDIsNoPartOfAnAdoption(t *testing.T) {
 		t.Error("the adoption has pruned a hook")
 	}
 }
+
+// TestTheTrackingLabelThatArgoCDIsSetToStays: application.instanceLabelKey is set to argocd.argoproj.io/instance in many installations, because charts
+// use the default. What bears it is the app's, and keeps it.
+func TestTheTrackingLabelThatArgoCDIsSetToStays(t *testing.T) {
+	const label = "argocd.argoproj.io/instance"
+	w := offArgoWorld(t, kept)
+	w.Apply(t, replaceNS("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: argocd-cm, namespace: NS}\ndata: {application.resourceTrackingMethod: label, application.instanceLabelKey: "+label+"}", w.ns))
+	labelled := besideArgo
+	labelled.born = func(_ *world, o *unstructured.Unstructured) { o.SetLabels(map[string]string{label: "web"}) }
+	w.bornBy(labelled, bySSA("argocd-controller"))
+	labelled.app(w)
+	t.Cleanup(func() { w.freed(applications, "web") })
+	w.kubectl("patch", labelled.cr, "--type=merge", "-p", labelled.list(w))
+	w.repo.Remove("apps/web/old.yaml")
+	w.start(app.Policy{Mode: app.Observe})
+	w.kubectl(labelled.stop...)
+	s := w.Watch(t, configmaps, w.ns, "settings")
+	w.await(s, exists)
+	truce := w.truce()
+
+	w.saysOf(truce, 0, "adopt application/web --dry-run", "old\n  no longer in Git: to be pruned", "adopted (beside) (dry run)")
+	w.saysOf(truce, 0, "adopt application/web", "adopted (beside), 3 objects")
+	w.await(s, func(o *unstructured.Unstructured) bool { return isOurs(o, "argocd-controller") })
+	w.goes(configmaps, "old")
+	sameValues(t, s.Values())
+	if got := last(s).GetLabels()[label]; got != "web" {
+		t.Errorf("the label is %q", got)
+	}
+	w.saysOf(truce, 0, "release application/web", "released, 3 objects")
+	w.await(s, func(o *unstructured.Unstructured) bool {
+		return isTheirs(o, "argocd-controller") && o.GetLabels()[label] == "web"
+	})
+}

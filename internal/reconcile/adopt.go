@@ -19,6 +19,18 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
+// Tracked is an app with all marks of the controller that it is adopted from: settings in the cluster may name another one.
+func (e Dependencies) Tracked(ctx context.Context, a app.App) (app.App, error) {
+	if !a.Adoption.Takes() || a.Adoption.Settings == "" || e.Builds == nil {
+		return a, nil
+	}
+	label, err := e.Builds.InstanceLabel(ctx, a.Adoption.Settings)
+	if err == nil {
+		a.Adoption = a.Adoption.WithTrackingLabel(label)
+	}
+	return a, err
+}
+
 // inheritEntries takes what another controller has put there into the record of an app that is adopted, before anything is written: what Git
 // no longer names is pruned as the other would have done. Only what bears the other's mark for this app is taken, by its uid. A record
 // that is there already has been through this, or is about what truce itself has made.

@@ -38,7 +38,8 @@ type appRun struct {
 	isRollout bool           // this run brings something out
 	requested bool           // a person asks for this run
 	at        report.Stage
-	renewed   bool // Git describes something else than the run before
+	renewed   bool  // Git describes something else than the run before
+	unsettled error // that settings which the adoption depends on could not be read
 	artifact  source.Artifact
 	request   render.Request
 	hooks     *syncHooks    // of the operation that this run is a part of; nil for none
@@ -98,6 +99,9 @@ func previousEnd(last report.Report) report.End {
 
 // admit refuses what cannot be done as asked: doing a part of it would be worse than doing nothing.
 func (r *appRun) admit(ctx context.Context) error {
+	if r.unsettled != nil {
+		return &stageError{report.ClusterFailed, r.unsettled}
+	}
 	if r.app.Policy.Mode == app.Suspend && !r.needsFirstComparison(ctx) {
 		return errSuspended
 	}

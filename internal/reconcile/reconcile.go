@@ -34,7 +34,12 @@ import (
 // App runs every stage for one app: a new revision, a full check that is due, or a request. The Report is complete up to the
 // stage that stopped it. Two runs of one app must not overlap; runs of different apps may.
 func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
+	a, unsettled := e.Tracked(ctx, a)
+	if unsettled != nil {
+		a.Policy.Mode = app.Observe // what stays on the objects is not known
+	}
 	r := e.begin(a)
+	r.unsettled = unsettled
 	defer func() {
 		if p := panics.CaughtError(recover()); p != nil {
 			e.Observer.OnPanic("app", a.Key.String(), p)
@@ -108,12 +113,14 @@ type Dependencies struct {
 		// apps/v1/Deployment.
 		Capabilities(ctx context.Context) (version string, served []string, err error)
 	}
-	// Builds knows how the Argo CD of a namespace builds kustomizations and charts; nil: as an app says. It may block.
+	// Builds knows the settings of the Argo CD of a namespace: how it builds kustomizations and charts, and tracks objects; nil: as an app says. It may block.
 	Builds interface {
 		// Inflates reports whether charts that kustomizations name are rendered.
 		Inflates(ctx context.Context, namespace string) (bool, error)
 		// ValuesSchemes returns the schemes of the addresses from which charts may have files of values.
 		ValuesSchemes(ctx context.Context, namespace string) ([]string, error)
+		// InstanceLabel returns the label by which it tracks the objects of Applications.
+		InstanceLabel(ctx context.Context, namespace string) (string, error)
 	}
 	Scale    Scale // nil: every kind keeps it in .spec.replicas
 	Checkers map[app.Validation]Checker

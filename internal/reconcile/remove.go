@@ -17,6 +17,10 @@ import (
 // waits for termination, the record stays while objects are awaited that have been deleted and are still there, and Remove is called again.
 // The record of an app with hooks of its end stays until EndRemoval: it has which of them have run.
 func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, awaited []apply.Target, err error) {
+	a, err = e.Tracked(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
 	saved, err := e.Inventory.Load(ctx, a.Key)
 	if err != nil {
 		return nil, nil, err

@@ -113,6 +113,9 @@ func isRunning(cr object.Object) bool {
 // write of the other's, too.
 func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how controllerSettings) (d Detail, newest time.Time, err error) {
 	a.Policy.Mode = app.Preview
+	if a, err = c.engine.Tracked(ctx, a); err != nil {
+		return d, newest, err
+	}
 	f := fetchedSource{}
 	f.artifact, f.err = c.fetch(ctx, a, cr)
 	engine, _, err := c.onlyLooking(ctx, f, &how, a)

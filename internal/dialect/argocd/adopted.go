@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/dialect"
@@ -18,9 +19,14 @@ const (
 // adoption reads how the Application's objects pass between Argo CD and truce. With truce.dev/adopted: beside, the annotation
 // argocd.argoproj.io/skip-reconcile is Argo CD's. What Argo CD tracks its objects by stays on them: after a release it is needed.
 func (r *reading) adoption(cr object.Object, a *app.App) {
+	home, _ := cr.At("status", "controllerNamespace").(string)
+	instance := cr.Name()
+	if home = cmp.Or(home, cr.Namespace()); home != cr.Namespace() {
+		instance = cr.Namespace() + "_" + cr.Name()
+	}
 	how, passage := r.Adopted(cr, app.Adoption{
 		Manager: "argocd-controller", Annotation: trackingID, Prefixes: []string{cr.Name() + ":", cr.Namespace() + "_" + cr.Name() + ":"},
-		Hints: map[string]string{instanceLabel: cr.Name()}, Inventory: resourceVersions(cr),
+		Hints: map[string]string{instanceLabel: instance}, Settings: home, Instance: instance, Inventory: resourceVersions(cr),
 		Keep: []field.Path{field.NewPath("metadata", "annotations", trackingID), field.NewPath("metadata", "annotations", theirs+"installation-id"), field.NewPath("metadata", "labels", instanceLabel)},
 	})
 	problem, note := dialect.ApplyAdoption(a, how, passage)

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -29,6 +30,9 @@ type Adoption struct {
 	Release map[string]string
 	// Hints are labels that show whose an object is only where they say this: others use them, too.
 	Hints map[string]string
+	// Settings is the namespace of the settings that name another label for this (application.instanceLabelKey of Argo CD's ConfigMap argocd-cm), and
+	// Instance its value on the app's objects; empty where there are no such settings.
+	Settings, Instance string
 	// Keep are fields of the other's that stay in the cluster although Git does not name them.
 	Keep []field.Path
 	// Inventory is what the other has put there, as it has written it down, by ID with the API version.
@@ -57,6 +61,20 @@ func (a Adoption) ID() string {
 		return string(a.Mode)
 	}
 	return string(a.Mode) + " " + a.At.UTC().Format(time.RFC3339)
+}
+
+// WithTrackingLabel is the adoption from a controller that marks what it keeps for the app by another label, too. It stays on the objects.
+func (a Adoption) WithTrackingLabel(key string) Adoption {
+	if _, known := a.Hints[key]; known {
+		return a
+	}
+	a.Hints = maps.Clone(a.Hints)
+	if a.Hints == nil {
+		a.Hints = map[string]string{}
+	}
+	a.Hints[key] = a.Instance
+	a.Keep = append(slices.Clone(a.Keep), field.NewPath("metadata", "labels", key))
+	return a
 }
 
 // OwnerOf returns by the other tool's marks whose a live object is: this app's (mine), another one's, as the mark says it, or neither.

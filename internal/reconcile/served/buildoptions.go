@@ -1,6 +1,7 @@
 package served
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -16,7 +17,7 @@ import (
 )
 
 // BuildOptions read from ConfigMap argocd-cm of a namespace how Argo CD builds kustomizations and charts of Applications there (kustomize.buildOptions,
-// helm.valuesFileSchemes). An answer holds for a while. The methods may be called concurrently.
+// helm.valuesFileSchemes), and by which label it tracks their objects (application.instanceLabelKey). An answer holds for a while. The methods may be called concurrently.
 type BuildOptions struct {
 	Cluster *cluster.Client
 
@@ -28,6 +29,7 @@ type BuildOptions struct {
 type buildOption struct {
 	inflates bool
 	schemes  []string
+	label    string
 	at       time.Time
 }
 
@@ -47,6 +49,12 @@ func (b *BuildOptions) ValuesSchemes(ctx context.Context, namespace string) ([]s
 	return o.schemes, err
 }
 
+// InstanceLabel returns the label by which the objects of Applications are tracked, where the ConfigMap names one, and else Argo CD's own.
+func (b *BuildOptions) InstanceLabel(ctx context.Context, namespace string) (string, error) {
+	o, err := b.options(ctx, namespace)
+	return o.label, err
+}
+
 func (b *BuildOptions) options(ctx context.Context, namespace string) (buildOption, error) {
 	b.mu.Lock()
 	was, known := b.known[namespace]
@@ -59,7 +67,8 @@ func (b *BuildOptions) options(ctx context.Context, namespace string) (buildOpti
 		return buildOption{}, err
 	}
 	options, _ := data["kustomize.buildOptions"].(string)
-	now := buildOption{asksForHelm(options), schemesOf(data), time.Now()}
+	label, _ := data["application.instanceLabelKey"].(string)
+	now := buildOption{asksForHelm(options), schemesOf(data), cmp.Or(label, "app.kubernetes.io/instance"), time.Now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.known == nil {
