@@ -214,6 +214,9 @@ func TestTheTrackingLabelThatArgoCDIsSetToStays(t *testing.T) {
 	truce := w.truce()
 
 	w.saysOf(truce, 0, "adopt application/web --dry-run", "old\n  no longer in Git: to be pruned", "adopted (beside) (dry run)")
+	if _, said := truce("adopt", "application/web", "--dry-run"); strings.Contains(said, label) {
+		t.Errorf("the dry run reports a label that stays:\n%s", said)
+	}
 	w.saysOf(truce, 0, "adopt application/web", "adopted (beside), 3 objects")
 	w.await(s, func(o *unstructured.Unstructured) bool { return isOurs(o, "argocd-controller") })
 	w.goes(configmaps, "old")

@@ -183,10 +183,12 @@ func lastWritten(in decide.Input) (newest time.Time) {
 }
 
 // foreseeOne changes what an object's report says to what the adoption of its fields brings about. Whose they are is not worth saying: they
-// become truce's. Neither is truce's own label.
+// become truce's. Neither are truce's own label, and the marks of the other's that stay.
 func (c *Cluster) foreseeOne(ctx context.Context, o *report.Object, in decide.Input) {
 	mark := field.NewPath("metadata", "labels", desired.PartOf)
-	o.Findings = slices.DeleteFunc(o.Findings, func(f report.Finding) bool { return f.Path.Equals(mark) || f.Verdict == decide.Reclaim })
+	o.Findings = slices.DeleteFunc(o.Findings, func(f report.Finding) bool {
+		return f.Path.Equals(mark) || f.Verdict == decide.Reclaim || slices.ContainsFunc(in.Adoption.Keep, f.Path.Equals)
+	})
 	if in.Live == nil {
 		return
 	}
