@@ -229,3 +229,32 @@ func TestTheTrackingLabelThatArgoCDIsSetToStays(t *testing.T) {
 		return isTheirs(o, "argocd-controller") && o.GetLabels()[label] == "web"
 	})
 }
+
+// TestAnApplicationSetWouldEndAnAdoption: it takes off what its template does not say, and so the annotations of an adoption (createOrUpdateInCluster of the
+// applicationset controller of Argo CD v3.5.1).
+func TestAnApplicationSetWouldEndAnAdoption(t *testing.T) {
+	w := offArgoWorld(t, kept)
+	w.piped(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: applicationsets.argoproj.io}
+spec:
+  group: argoproj.io
+  scope: Namespaced
+  names: {kind: ApplicationSet, plural: applicationsets}
+  versions: [{name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`, "apply", "--server-side")
+	w.kubectl("wait", "--for=condition=Established", "crd/applicationsets.argoproj.io")
+	w.piped("apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: all}\nspec: {template: {metadata: {annotations: {truce.dev/mode: enforce}}}}", "create")
+	uid := strings.TrimSpace(w.kubectl("get", "applicationset", "all", "-o", "jsonpath={.metadata.uid}"))
+	besideArgo.app(w)
+	t.Cleanup(func() { w.freed(applications, "web") })
+	w.kubectl("patch", besideArgo.cr, "--type=merge", "-p", `{"metadata":{"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1","kind":"ApplicationSet","name":"all","uid":"`+uid+`","controller":true}]}}`)
+	w.kubectl(besideArgo.stop...)
+	truce := w.truce()
+	w.saysOf(truce, 1, "adopt application/web", "ApplicationSet "+w.ns+"/all, which generates it",
+		"spec.preservedFields.annotations first: argocd.argoproj.io/skip-reconcile, truce.dev/adopted, truce.dev/adopted-at, truce.dev/adoption-lost\n")
+	w.kubectl("patch", "applicationset", "all", "--type=merge", "-p",
+		`{"spec":{"preservedFields":{"annotations":["argocd.argoproj.io/skip-reconcile","truce.dev/adopted","truce.dev/adopted-at","truce.dev/adoption-lost"]}}}`)
+	w.saysOf(truce, 0, "adopt application/web --dry-run", "adopted (beside) (dry run)")
+}

@@ -14,6 +14,8 @@ type Parent struct {
 	Key app.Key
 	// By is the field manager that the parent writes as; empty for unknown.
 	By string
+	// Generator is the ApplicationSet that generates the object, also where another app keeps it; zero for none.
+	Generator app.Key
 }
 
 // String prints the parent as people call it.
@@ -41,7 +43,7 @@ var writers = []string{"truce", "kustomize-controller", "helm-controller", "argo
 // ParentOf returns who keeps an object as Git describes it. known says whether an app of that kind, namespace and name is there: the
 // common label app.kubernetes.io/instance is a mark of Argo CD's only then.
 func ParentOf(o object.Object, known func(app.Key) bool) Parent {
-	p := Parent{By: gitOpsWriter(o)}
+	p := Parent{By: gitOpsWriter(o), Generator: owningApplicationSet(o)}
 	label := func(key string) string { s, _ := o.Label(key); return s }
 	tracking, _ := o.Annotation(argoTracking)
 	tracked, _, _ := strings.Cut(tracking, ":")
@@ -58,7 +60,7 @@ func ParentOf(o object.Object, known func(app.Key) bool) Parent {
 	case instance.Name != "" && instance.Name != o.Name() && known(instance):
 		p.Key = instance
 	default:
-		p.Key = owningApplicationSet(o)
+		p.Key = p.Generator
 	}
 	return p
 }

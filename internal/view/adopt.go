@@ -46,6 +46,9 @@ func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
 		if out.Way, err = c.letGo(ctx, there.App, how.read(translate, unmoved(there.App))); err != nil {
 			return out, err
 		}
+		if err := c.keptByGenerator(ctx, there.App, out.Way); err != nil {
+			return out, err
+		}
 	}
 	_, commands, err := registry.CommandsFor(key.Kind)
 	if err != nil {
