@@ -241,7 +241,7 @@ func TestWhatHadDriftedBeforeAReleaseWasAdoptedStays(t *testing.T) {
 }
 
 // TestADefinitionOfAnAdoptedReleaseStays: helm-controller lists the definitions of the directory crds in status.inventory, under its marks, and never
-// deletes one (seen with helm-controller v1.6).
+// deletes one (internal/inventory of helm-controller v1.6).
 func TestADefinitionOfAnAdoptedReleaseStays(t *testing.T) {
 	w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
 	w.installs("helm-controller", replaceNS("\n  labels: {helm.toolkit.fluxcd.io/name: web, helm.toolkit.fluxcd.io/namespace: NS}", w.ns))

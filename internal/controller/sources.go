@@ -125,10 +125,8 @@ func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 	defer c.mu.RUnlock()
 	e := c.sourceSet[key]
 	if e != nil {
-		if !e.wanted.IsZero() {
-			return time.Second
-		}
-		if e.state.Artifact.Files == nil && e.state.Err == nil && (e.cr == nil || !e.front.Source(e.cr).Suspended) {
+		awaited := !e.wanted.IsZero() || e.state.Artifact.Files == nil && e.state.Err == nil
+		if awaited && (e.cr == nil || !e.front.Source(e.cr).Suspended) {
 			return time.Second
 		}
 		return 0

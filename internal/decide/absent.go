@@ -25,7 +25,7 @@ func judgeMissing(in Input) Plan {
 	switch {
 	case reasonOfMode(in.Policy.Mode) != "":
 		f.Verdict, f.Reason = Hold, reasonOfMode(in.Policy.Mode)+"; an apply would create it"+conditionText(in.Prerequisite)
-	case (!in.Changed || in.Released) && in.Policy.Remediation == app.ReportOnly:
+	case (!in.Changed || in.Deployed) && in.Policy.Remediation == app.ReportOnly:
 		f.Verdict, f.Reason = Hold, "remediation is off: the deletion is reported only"
 	case !in.Changed:
 		f, again = withPause(in, f)

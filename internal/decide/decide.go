@@ -110,8 +110,8 @@ type Input struct {
 	Prerequisite string            // of an object that is not there: what would have to be before it could be made, as a clause; empty for nothing
 	Owners       []ownership.Entry // of Live
 	Changed      bool              // Git's object is not the one that was last applied
-	// Released says that a deployed release has brought the object out: Previous is what it has sent, and that the object is absent is drift.
-	Released bool
+	// Deployed says that a deployed release has brought the object out: Previous is what it has sent, and that the object is absent is drift.
+	Deployed bool
 	Compared compare.Result
 	Claims   []claim.Claim
 	Count    field.Path // where the kind keeps the count that can be scaled; nil: it has none, or it is not known

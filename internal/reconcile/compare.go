@@ -46,9 +46,9 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 		Claims: claims, Count: count, Ignored: ignored, Prerequisite: w.missing,
 		Memory: w.snap.memory, Request: w.snap.request, Policy: w.app.Policy, Adoption: w.app.Adoption, Switches: w.engine.Switches, Hasher: w.engine.Hasher, Now: w.engine.Now(),
 		Failure: w.engine.failureOf(w.app), Open: w.snap.open, Arrived: w.arrived,
-		Released: w.snap.isUnrecorded(), Treatment: w.treatment, Adopted: w.snap.adoption != "" && w.snap.adoption == w.app.Adoption.ID(),
+		Deployed: w.snap.isUnrecorded(), Treatment: w.treatment, Adopted: w.snap.adoption != "" && w.snap.adoption == w.app.Adoption.ID(),
 	}
-	if in.Released {
+	if in.Deployed {
 		in.Previous = w.withoutMarks()
 	}
 	if in.IsOptedOut() {

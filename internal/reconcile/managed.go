@@ -42,7 +42,7 @@ type managedObject struct {
 	awaitsWave bool
 	yields     bool // the owner only observes, as of its newest run: an app that enforces takes the object over
 	found      bool // the object was there before truce applied it, with fields that others had added, or that is not known
-	isReleased bool // a deployed release has brought it out, as it is described; of an object of which no record says what was applied
+	isDeployed bool // a deployed release has brought it out, as it is described; of an object of which no record says what was applied
 	outcome
 	memory      fight.Memory
 	savedMemory []byte         // memory, as the journal has it
@@ -151,11 +151,11 @@ func (r *managedObject) setDesired(o desired.Object, owner app.Key, last invento
 	return changed, nil
 }
 
-// knowReleased says whether a deployed release has brought the object out.
-func (r *managedObject) knowReleased(on bool) {
+// knowDeployed says whether a deployed release has brought the object out.
+func (r *managedObject) knowDeployed(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.isReleased = on
+	r.isDeployed = on
 }
 
 // shorten keeps a number in half of the space; none that it is used for is larger.
@@ -193,7 +193,7 @@ type snapshot struct {
 	postponed     map[string]time.Time // not to be changed
 	adoption      string
 	sensitive     redact.Sensitive
-	isReleased    bool
+	isDeployed    bool
 }
 
 func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
@@ -203,7 +203,7 @@ func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
 		gvk: r.gvk(), owner: r.owner, file: r.file, line: int(r.line), sum: r.sum, state: r.state, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, open: r.open, uid: r.uid, appliedUID: r.appliedUID, found: r.found, additionProbe: r.additionProbe, wasThere: r.uid != "", noDryRun: r.noDryRun,
 		request: r.request, adoption: r.adoption,
-		past: r.before(), postponed: r.postponed, version: r.version, isReleased: r.isReleased,
+		past: r.before(), postponed: r.postponed, version: r.version, isDeployed: r.isDeployed,
 	}
 	if r.sensitive != nil {
 		s.sensitive = *r.sensitive
@@ -218,7 +218,7 @@ func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
 
 // isUnrecorded reports whether a deployed release has brought the object out, and nothing says what was applied: it is what the release describes.
 func (s snapshot) isUnrecorded() bool {
-	return s.isReleased && s.state.isChanged() && s.previous == nil
+	return s.isDeployed && s.state.isChanged() && s.previous == nil
 }
 
 // before is what was seen at the last judgement. The caller holds mu.

@@ -64,7 +64,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 		wanted[rec.id] = true
 		rec.assessBy(rulesOf(r.app, rec.id))
 		rec.awaitWave(r.isLater(o, waves))
-		rec.knowReleased(last[o.ID].Sent == "" && r.isDeployed())
+		rec.knowDeployed(last[o.ID].Sent == "" && r.isDeployed())
 		changed, err := rec.setDesired(o, r.app.Key, last[o.ID], &r.engine.desiredTexts)
 		if err == nil {
 			err = rec.takeEarly(early[o.ID], r.engine)
