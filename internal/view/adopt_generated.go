@@ -47,8 +47,8 @@ func (c *Cluster) keptByGenerator(ctx context.Context, cr object.Object, how app
 	if len(needs) == 0 {
 		return nil
 	}
-	return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("Application %s/%s is not adopted: %s %s/%s, which generates it, would take annotations of the adoption off, and Argo CD would work on the app again; add them to its spec.preservedFields.annotations first: %s",
-		cr.Namespace(), cr.Name(), by.Kind, by.Namespace, by.Name, strings.Join(needs, ", "))}
+	return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not adopted: %s %s/%s, which generates it, would take annotations of the adoption off, and Argo CD would work on the app again; add them to its spec.preservedFields.annotations first: %s",
+		app.Key{Kind: "Application", Namespace: cr.Namespace(), Name: cr.Name()}, by.Kind, by.Namespace, by.Name, strings.Join(needs, ", "))}
 }
 
 // skipReconcile is the annotation by which Argo CD leaves an Application alone.
