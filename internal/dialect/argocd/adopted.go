@@ -55,11 +55,16 @@ func resourceVersions(cr object.Object) map[object.ID]string {
 // adoptionLost is the condition of an adopted Application that Argo CD has again.
 const adoptionLost = "AdoptionLostWarning"
 
-// Observed returns the conditions of an Application whose status is Argo CD's: as they are, but for the one that says that Argo CD has an
-// adopted one again, and for those that truce wrote while it had the app, which Argo CD would leave there. It is false where nothing is to be written.
+// Observed returns the conditions of an Application whose status is Argo CD's: as they are, but for the one that says that Argo CD has an adopted one
+// again, and without those of truce's, which Argo CD would leave there, once truce has given the app back or lost it. It is false where nothing is to
+// be written.
 func (Applications) Observed(cr object.Object, a app.App, now time.Time) ([]any, bool) {
-	if a.Adoption.Lost == "" {
+	switch {
+	case a.Adoption.Lost != "":
+		lost := map[string]any{"type": adoptionLost, "message": a.Adoption.Lost, "lastTransitionTime": formatTime(now)}
+		return reader.WithCondition(cr, adoptionLost, lost, ownTypes...)
+	case a.Adoption.Mode == app.HandBack:
 		return reader.WithCondition(cr, adoptionLost, nil, ownTypes...)
 	}
-	return reader.WithCondition(cr, adoptionLost, map[string]any{"type": adoptionLost, "message": a.Adoption.Lost, "lastTransitionTime": formatTime(now)}, ownTypes...)
+	return reader.WithCondition(cr, adoptionLost, nil)
 }
