@@ -135,11 +135,8 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	}
 	c.setBlocked(key, false)
 	r := c.runApp(ctx, c.withNoteOfLack(e))
-	if e.app.Adoption.Mode == app.HandBack && r.Stage == report.Done {
-		if wait := c.observe(ctx, e); wait > 0 { // truce's conditions go before what says that they are truce's
-			return wait
-		}
-		c.removeOwnMarks(ctx, e)
+	if wait := c.endRelease(ctx, e, r); wait > 0 {
+		return wait
 	}
 	if wait := c.markEndHooks(ctx, key, r); wait > 0 {
 		return wait

@@ -11,10 +11,23 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
-// removeOwnMarks ends the release of an app, of which nothing is truce's any more: from now on the app is observed like any other. What fails is
+// endRelease ends the release of an app, once its run has handed all objects back: truce's conditions go before what says that they are truce's.
+func (c *Controller) endRelease(ctx context.Context, e appEntry, r report.Report) time.Duration {
+	if e.app.Adoption.Mode != app.HandBack || r.Stage != report.Done {
+		return 0
+	}
+	if wait := c.observe(ctx, e); wait > 0 {
+		return wait
+	}
+	c.removeOwnMarks(ctx, e)
+	return 0
+}
+
+// removeOwnMarks takes truce's switch off an app of which nothing is truce's any more: from now on the app is observed like any other. What fails is
 // done by the next run.
 func (c *Controller) removeOwnMarks(ctx context.Context, e appEntry) {
 	change := operation{Op: "replace", Path: pointerText(field.Pointer{"metadata", "annotations", modeKey}), Value: string(app.Observe)}
