@@ -56,10 +56,13 @@ var ByAppKind = map[string]Controller{
 		workload: []metav1.ListOptions{
 			{LabelSelector: "app.kubernetes.io/name=argocd-application-controller"}, {FieldSelector: "metadata.name=argocd-application-controller"},
 		},
-		stop: "kubectl annotate application %s -n %s argocd.argoproj.io/skip-reconcile=true (automated sync off is not enough: " +
+		stop: "kubectl annotate application %s -n %s " + SkipReconcile + "=true (automated sync off is not enough: " +
 			"Argo CD still writes the status), or scale argocd-application-controller to zero",
 	},
 }
+
+// SkipReconcile is the annotation by which Argo CD leaves an Application alone.
+const SkipReconcile = "argocd.argoproj.io/skip-reconcile"
 
 var (
 	workloads = []schema.GroupVersionResource{

@@ -2,17 +2,16 @@ package view
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
 	annotation "github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/view/othercontroller"
 )
 
 // keptByGenerator returns an error where an ApplicationSet would take the annotations of an adoption off an Application that it generates: it puts back
@@ -29,7 +28,7 @@ func (c *Cluster) keptByGenerator(ctx context.Context, cr object.Object, how app
 	if sync := set.StringAt("spec", "syncPolicy", "applicationsSync"); sync == "create-only" || sync == "create-delete" {
 		return nil // it leaves what is there as it is
 	}
-	settings, err := c.optional(ctx, object.GVK{Version: "v1", Kind: "ConfigMap"}, app.Key{Kind: "ConfigMap", Namespace: by.Namespace, Name: "argocd-cmd-params-cm"})
+	settings, err := c.optional(ctx, object.GVK{Version: "v1", Kind: "ConfigMap"}, app.Key{Namespace: by.Namespace, Name: "argocd-cmd-params-cm"})
 	if err != nil {
 		return err
 	}
@@ -41,7 +40,7 @@ func (c *Cluster) keptByGenerator(ctx context.Context, cr object.Object, how app
 	templated, _ := set.At("spec", "template", "metadata", "annotations").(map[string]any)
 	needs := []string{annotation.AdoptedKey, annotation.AdoptedAtKey, annotation.LostKey, annotation.ModeKey}
 	if how == app.TakeBeside {
-		needs = append([]string{skipReconcile}, needs...)
+		needs = append([]string{othercontroller.SkipReconcile}, needs...)
 	}
 	needs = slices.DeleteFunc(needs, func(key string) bool { return slices.Contains(kept, key) || templated[key] != nil })
 	if len(needs) == 0 {
@@ -51,17 +50,12 @@ func (c *Cluster) keptByGenerator(ctx context.Context, cr object.Object, how app
 		app.Key{Kind: "Application", Namespace: cr.Namespace(), Name: cr.Name()}, by.Kind, by.Namespace, by.Name, strings.Join(needs, ", "))}
 }
 
-// skipReconcile is the annotation by which Argo CD leaves an Application alone.
-const skipReconcile = "argocd.argoproj.io/skip-reconcile"
-
 // optional reads an object; nil where it, or its kind, is not there.
 func (c *Cluster) optional(ctx context.Context, gvk object.GVK, key app.Key) (object.Object, error) {
-	o, err := c.engine.Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name})
-	switch {
-	case errors.Is(err, live.ErrNotFound), errors.Is(err, live.ErrUnknownKind):
-		return nil, nil
-	case err != nil:
-		return nil, fmt.Errorf("read %s: %w", key, err)
+	id := object.ID{Group: gvk.Group, Kind: gvk.Kind, Namespace: key.Namespace, Name: key.Name}
+	o, err := nilIfAbsent(c.engine.Live.Get(ctx, gvk, id))
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", id, err)
 	}
 	return o, nil
 }
