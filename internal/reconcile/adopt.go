@@ -25,7 +25,7 @@ func (e Dependencies) Tracked(ctx context.Context, a app.App) (app.App, error) {
 		return a, nil
 	}
 	label, err := e.Builds.InstanceLabel(ctx, a.Adoption.Settings)
-	if err == nil {
+	if label != "" {
 		a.Adoption = a.Adoption.WithTrackingLabel(label)
 	}
 	return a, err

@@ -67,7 +67,7 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 	if err := r.newestRelease(ctx, &q); err != nil {
 		return &stageError{report.RenderFailed, err}
 	}
-	q.Marks = r.marks()
+	q.Marks = marksOf(r.app)
 	r.request.Chart, r.request.Lookup = &q, clusterLookup{live: r.access.Live, engine: r.engine}
 	r.request.Path, err = chartDirectory(r.artifact.Files, r.app)
 	if c := r.artifact.Chart; c.Directory != "" { // what the HelmChart says
@@ -246,11 +246,11 @@ func (r *appRun) isInherited(newest releases.Stored, text []byte) bool {
 	return r.app.Policy.Mode == app.Observe || a.Takes() && (a.At.IsZero() || !releases.LastDeployed(text).After(a.At))
 }
 
-// marks are what helm-controller puts on the objects of a release before it stores them.
-func (r *appRun) marks() overlay.Metadata {
-	m := r.app.Overlay.Metadata
+// marksOf are what helm-controller puts on the objects of a release before it stores them.
+func marksOf(a app.App) overlay.Metadata {
+	m := a.Overlay.Metadata
 	out := overlay.Metadata{Labels: maps.Clone(m.Labels), Annotations: m.Annotations}
-	maps.Copy(out.Labels, r.app.Labels)
+	maps.Copy(out.Labels, a.Labels)
 	return out
 }
 

@@ -79,18 +79,13 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 
 // withoutMarks is Git's object as others have released it.
 func (w *objectReconcile) withoutMarks() object.Object {
-	out, common := w.snap.desired.Clone(), w.app.Overlay.Metadata
-	marks := []field.Path{field.NewPath("metadata", "labels", object.PartOf)}
-	for _, labels := range []map[string]string{common.Labels, w.app.Labels} {
-		for name := range labels {
-			marks = append(marks, field.NewPath("metadata", "labels", name))
-		}
+	out, marks := w.snap.desired.Clone(), marksOf(w.app)
+	field.RemoveValue(out, field.NewPath("metadata", "labels", object.PartOf))
+	for name := range marks.Labels {
+		field.RemoveValue(out, field.NewPath("metadata", "labels", name))
 	}
-	for name := range common.Annotations {
-		marks = append(marks, field.NewPath("metadata", "annotations", name))
-	}
-	for _, m := range marks {
-		field.RemoveValue(out, m)
+	for name := range marks.Annotations {
+		field.RemoveValue(out, field.NewPath("metadata", "annotations", name))
 	}
 	return out
 }

@@ -119,7 +119,7 @@ type Dependencies struct {
 		Inflates(ctx context.Context, namespace string) (bool, error)
 		// ValuesSchemes returns the schemes of the addresses from which charts may have files of values.
 		ValuesSchemes(ctx context.Context, namespace string) ([]string, error)
-		// InstanceLabel returns the label by which it tracks the objects of Applications.
+		// InstanceLabel returns the label by which it tracks the objects of Applications; empty for its default.
 		InstanceLabel(ctx context.Context, namespace string) (string, error)
 	}
 	Scale    Scale // nil: every kind keeps it in .spec.replicas

@@ -68,11 +68,9 @@ func (a Adoption) WithTrackingLabel(key string) Adoption {
 	if _, known := a.Hints[key]; known {
 		return a
 	}
-	a.Hints = maps.Clone(a.Hints)
-	if a.Hints == nil {
-		a.Hints = map[string]string{}
-	}
-	a.Hints[key] = a.Instance
+	hints := map[string]string{key: a.Instance}
+	maps.Copy(hints, a.Hints)
+	a.Hints = hints
 	a.Keep = append(slices.Clone(a.Keep), field.NewPath("metadata", "labels", key))
 	return a
 }

@@ -1,7 +1,6 @@
 package served
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -49,7 +48,7 @@ func (b *BuildOptions) ValuesSchemes(ctx context.Context, namespace string) ([]s
 	return o.schemes, err
 }
 
-// InstanceLabel returns the label by which the objects of Applications are tracked, where the ConfigMap names one, and else Argo CD's own.
+// InstanceLabel returns the label by which the objects of Applications are tracked; empty where the ConfigMap names none, for Argo CD's own.
 func (b *BuildOptions) InstanceLabel(ctx context.Context, namespace string) (string, error) {
 	o, err := b.options(ctx, namespace)
 	return o.label, err
@@ -68,7 +67,7 @@ func (b *BuildOptions) options(ctx context.Context, namespace string) (buildOpti
 	}
 	options, _ := data["kustomize.buildOptions"].(string)
 	label, _ := data["application.instanceLabelKey"].(string)
-	now := buildOption{asksForHelm(options), schemesOf(data), cmp.Or(label, "app.kubernetes.io/instance"), time.Now()}
+	now := buildOption{asksForHelm(options), schemesOf(data), label, time.Now()}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.known == nil {
