@@ -31,25 +31,25 @@ func TestWhatWasAddedBeforeUsStays(t *testing.T) {
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	given := func(o *unstructured.Unstructured) bool { return o.GetLabels()["before"] == "x" && env(o) == 2 }
 	const extra = ".spec.template.spec.containers[name=main].env[name=EXTRA]"
-	told := func(why string) {
+	reported := func(why string) {
 		t.Helper()
 		w.held(w.ofFlux(), ".metadata.labels.before", "kubectl-create", why)
 		w.held(w.ofFlux(), extra, "kubectl-create", why)
 	}
-	told("it was there before truce took the object over")
+	reported("it was there before truce took the object over")
 	w.returns(t, d, func() { w.kubectl("label", "deployment/my-app", "after=x") })
 	w.heals(d, given)
 
 	stop()
 	stop = w.start(app.Policy{Additions: app.AdditionsCorrect})
-	told("it was there before truce took the object over")
+	reported("it was there before truce took the object over")
 	w.returns(t, d, func() { w.kubectl("label", "deployment/my-app", "after=x") })
 	w.heals(d, given)
 
 	stop()
 	w.cache = t.TempDir() // the memory is lost
 	w.start(app.Policy{})
-	told("it may have been there before truce took the object over")
+	reported("it may have been there before truce took the object over")
 	w.heals(d, given)
 	w.always(d, 0, given)
 	w.removeApps() // while a truce runs

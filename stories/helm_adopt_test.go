@@ -47,6 +47,12 @@ func (w *world) installs(manager, marks string) {
 	w.renameManager(configmaps, "old", manager)
 }
 
+// releasedBy are those whose releases are adopted: the field manager, and the marks on the objects.
+var releasedBy = map[string]struct{ manager, marks string }{
+	"helm-controller": {"helm-controller", "\n  labels: {helm.toolkit.fluxcd.io/name: web, helm.toolkit.fluxcd.io/namespace: NS}"},
+	"helm":            {"helm", ""},
+}
+
 // chartFiles are the files of a txtar text.
 func chartFiles(text string) map[string]string {
 	out := map[string]string{}
@@ -78,10 +84,7 @@ func (w *world) renameManager(kind schema.GroupVersionResource, name, manager st
 }
 
 func TestAReleaseOfOthersIsAdoptedAndGivenBack(t *testing.T) {
-	for name, c := range map[string]struct{ manager, marks string }{
-		"helm-controller": {"helm-controller", "\n  labels: {helm.toolkit.fluxcd.io/name: web, helm.toolkit.fluxcd.io/namespace: NS}"},
-		"helm":            {"helm", ""},
-	} {
+	for name, c := range releasedBy {
 		t.Run(name, func(t *testing.T) {
 			w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
 			w.installs(c.manager, replaceNS(c.marks, w.ns))
@@ -194,10 +197,7 @@ func TestWhatLeftTheChartBeforeAReleaseWasAdopted(t *testing.T) {
 // TestWhatHadDriftedBeforeAReleaseWasAdoptedStays: helm-controller corrects drift between releases only under driftDetection, and an adoption is no
 // release. The next one sets what the chart says, as it does in Flux.
 func TestWhatHadDriftedBeforeAReleaseWasAdoptedStays(t *testing.T) {
-	for name, c := range map[string]struct{ manager, marks string }{
-		"helm-controller": {"helm-controller", "\n  labels: {helm.toolkit.fluxcd.io/name: web, helm.toolkit.fluxcd.io/namespace: NS}"},
-		"helm":            {"helm", ""},
-	} {
+	for name, c := range releasedBy {
 		t.Run(name, func(t *testing.T) {
 			w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
 			w.installs(c.manager, replaceNS(c.marks, w.ns))
@@ -244,7 +244,7 @@ func TestWhatHadDriftedBeforeAReleaseWasAdoptedStays(t *testing.T) {
 // deletes one (internal/inventory of helm-controller v1.6).
 func TestADefinitionOfAnAdoptedReleaseStays(t *testing.T) {
 	w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
-	w.installs("helm-controller", replaceNS("\n  labels: {helm.toolkit.fluxcd.io/name: web, helm.toolkit.fluxcd.io/namespace: NS}", w.ns))
+	w.installs("helm-controller", replaceNS(releasedBy["helm-controller"].marks, w.ns))
 	group := w.ns + ".stories.truce.dev"
 	w.piped(strings.NewReplacer("GROUP", group, "NS", w.ns).Replace(`
 apiVersion: apiextensions.k8s.io/v1
