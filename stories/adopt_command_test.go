@@ -230,8 +230,8 @@ func TestTheTrackingLabelThatArgoCDIsSetToStays(t *testing.T) {
 	})
 }
 
-// TestAnApplicationSetWouldEndAnAdoption: it takes off what its template does not say, and so the annotations of an adoption (createOrUpdateInCluster of the
-// applicationset controller of Argo CD v3.5.1).
+// TestAnApplicationSetWouldEndAnAdoption: it takes off what its template does not say, and so the annotations of an adoption, the one that stops Argo CD
+// among them (seen with the applicationset controller of Argo CD v3.5.1).
 func TestAnApplicationSetWouldEndAnAdoption(t *testing.T) {
 	w := offArgoWorld(t, kept)
 	w.piped(`
@@ -250,11 +250,11 @@ spec:
 	besideArgo.app(w)
 	t.Cleanup(func() { w.freed(applications, "web") })
 	w.kubectl("patch", besideArgo.cr, "--type=merge", "-p", `{"metadata":{"ownerReferences":[{"apiVersion":"argoproj.io/v1alpha1","kind":"ApplicationSet","name":"all","uid":"`+uid+`","controller":true}]}}`)
-	w.kubectl(besideArgo.stop...)
 	truce := w.truce()
 	w.saysOf(truce, 1, "adopt application/web", "ApplicationSet "+w.ns+"/all, which generates it",
 		"spec.preservedFields.annotations first: argocd.argoproj.io/skip-reconcile, truce.dev/adopted, truce.dev/adopted-at, truce.dev/adoption-lost\n")
 	w.kubectl("patch", "applicationset", "all", "--type=merge", "-p",
 		`{"spec":{"preservedFields":{"annotations":["argocd.argoproj.io/skip-reconcile","truce.dev/adopted","truce.dev/adopted-at","truce.dev/adoption-lost"]}}}`)
+	w.kubectl(besideArgo.stop...)
 	w.saysOf(truce, 0, "adopt application/web --dry-run", "adopted (beside) (dry run)")
 }

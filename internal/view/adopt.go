@@ -43,10 +43,10 @@ func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
 	}
 	out := Adoption{Way: how.read(translate, there.App).Adoption.Mode}
 	if out.Already = out.Way == app.TakeBeside || out.Way == app.TakeAlone; !out.Already {
-		if out.Way, err = c.letGo(ctx, there.App, how.read(translate, unmoved(there.App))); err != nil {
+		if err := c.keptByGenerator(ctx, there.App); err != nil { // first: it takes off the very annotation that lets go
 			return out, err
 		}
-		if err := c.keptByGenerator(ctx, there.App, out.Way); err != nil {
+		if out.Way, err = c.letGo(ctx, there.App, how.read(translate, unmoved(there.App))); err != nil {
 			return out, err
 		}
 	}

@@ -16,7 +16,7 @@ import (
 
 // keptByGenerator returns an error where an ApplicationSet would take the annotations of an adoption off an Application that it generates: it puts back
 // what its template says, but for spec.preservedFields.annotations, and Argo CD would work on the app beside truce.
-func (c *Cluster) keptByGenerator(ctx context.Context, cr object.Object, how app.AdoptionMode) error {
+func (c *Cluster) keptByGenerator(ctx context.Context, cr object.Object) error {
 	by := dialect.ParentOf(cr, func(app.Key) bool { return false }).Generator
 	if by.Name == "" {
 		return nil
@@ -38,10 +38,7 @@ func (c *Cluster) keptByGenerator(ctx context.Context, cr object.Object, how app
 		kept = append(kept, fmt.Sprint(v))
 	}
 	templated, _ := set.At("spec", "template", "metadata", "annotations").(map[string]any)
-	needs := []string{annotation.AdoptedKey, annotation.AdoptedAtKey, annotation.LostKey, annotation.ModeKey}
-	if how == app.TakeBeside {
-		needs = append([]string{othercontroller.SkipReconcile}, needs...)
-	}
+	needs := []string{othercontroller.SkipReconcile, annotation.AdoptedKey, annotation.AdoptedAtKey, annotation.LostKey, annotation.ModeKey}
 	needs = slices.DeleteFunc(needs, func(key string) bool { return slices.Contains(kept, key) || templated[key] != nil })
 	if len(needs) == 0 {
 		return nil
