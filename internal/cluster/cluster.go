@@ -142,7 +142,8 @@ func (c *Client) makeClients() (err error) {
 }
 
 // IsUnanswered reports whether a request failed without the server's having done or refused it: there was no answer, for another reason
-// than that no caller waits for it any more, or the server's own fault (5xx), or its plea to come again (429).
+// than that no caller waits for it any more, or the server's own fault (5xx), or its plea to come again (429). A 500 about an object that does not fit
+// its schema is a refusal.
 func IsUnanswered(err error) bool {
 	if err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return false
@@ -152,7 +153,14 @@ func IsUnanswered(err error) bool {
 		return true
 	}
 	code := status.Status().Code
-	return code >= http.StatusInternalServerError || code == http.StatusTooManyRequests
+	return code >= http.StatusInternalServerError && !isMisfit(err) || code == http.StatusTooManyRequests
+}
+
+// isMisfit reports whether the server refused a server-side apply because its fields do not fit the schema. The API server answers 500 to it, with this
+// text (k8s.io/apimachinery, managedfields; measured on 1.37), where other writes of such an object get a 400.
+func isMisfit(err error) bool {
+	var status apierrors.APIStatus
+	return errors.As(err, &status) && strings.HasPrefix(status.Status().Message, "failed to create typed patch object (")
 }
 
 // IsDoubtful reports whether the server refused in a way that may be a fault of the moment: 401, 403, 404, 409 or 410.

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"syscall"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -25,6 +27,8 @@ func TestAnAnswerIsToldFromTheWantOfOne(t *testing.T) {
 		{lost(context.Canceled), false},
 		{fmt.Errorf("read: %w", lost(context.DeadlineExceeded)), false},
 		{apierrors.NewInternalError(errors.New("etcdserver: request timed out")), true},
+		{apierrors.NewInternalError(errors.New("failed to create typed patch object")), true}, // by a webhook, whose text is behind "Internal error occurred"
+		{refusedApply(`failed to create typed patch object (shop/migrate; batch/v1, Kind=Job): .spec.template: expected map`), false},
 		{apierrors.NewServiceUnavailable("starting"), true},
 		{apierrors.NewTooManyRequests("later", 1), true},
 		{fmt.Errorf("list: %w", apierrors.NewServerTimeout(of, "list", 1)), true},
@@ -37,4 +41,9 @@ func TestAnAnswerIsToldFromTheWantOfOne(t *testing.T) {
 			t.Errorf("%v: %t, want %t", c.err, got, c.want)
 		}
 	}
+}
+
+// refusedApply is the API server's answer to a server-side apply whose fields do not fit the schema.
+func refusedApply(message string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: message}}
 }

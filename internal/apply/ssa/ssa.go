@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -198,6 +199,8 @@ func refusal(err error, id object.ID) error {
 		return forbidden(redact.Message(id, status.Status().Message))
 	case apierrors.IsInvalid(err):
 		return invalid{redact.Message(id, withoutLongValues(status.Status())), changesImmutable(status.Status())}
+	case status.Status().Code == http.StatusInternalServerError: // no fault of the server's, see cluster.IsUnanswered
+		return invalid{message: redact.Message(id, status.Status().Message)}
 	case apierrors.IsForbidden(err), apierrors.IsBadRequest(err):
 		return refused(redact.Message(id, status.Status().Message))
 	}
