@@ -50,11 +50,11 @@ func shared() object.ID { return object.ID{Kind: "ConfigMap", Namespace: "team",
 func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
 	first, second := app.Key{Kind: "Kustomization", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	if _, _, err := e.claimObject(shared(), first, app.Enforce, fight.Memory{}); err != nil {
+	if _, _, err := e.claimObject(shared(), asker{first, app.Enforce, keeps}, fight.Memory{}); err != nil {
 		t.Fatal(err)
 	}
 	// The first has not handed over yet what it wants of it.
-	if _, _, err := e.claimObject(shared(), second, app.Enforce, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{second, app.Enforce, keeps}, fight.Memory{}); err == nil {
 		t.Error("another app has got the same object")
 	}
 	if e.isDue(shared()) {
@@ -68,21 +68,21 @@ func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
 	var rerun []app.Key
 	e.queue = queueFuncs{app: func(key app.Key) { rerun = append(rerun, key) }}
 	watching, keeping := app.Key{Kind: "Application", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	observed, _, err := e.claimObject(shared(), watching, app.Observe, fight.Memory{})
+	observed, _, err := e.claimObject(shared(), asker{watching, app.Observe, observes}, fight.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := e.claimObject(shared(), keeping, app.Observe, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{keeping, app.Observe, observes}, fight.Memory{}); err == nil {
 		t.Error("of two apps that observe, the second has taken the object")
 	}
-	got, taken, err := e.claimObject(shared(), keeping, app.Enforce, fight.Memory{})
+	got, taken, err := e.claimObject(shared(), asker{keeping, app.Enforce, keeps}, fight.Memory{})
 	if err != nil || taken != observed || got.owner != keeping || !slices.Equal(rerun, []app.Key{watching}) {
 		t.Fatalf("not taken: %v, %v, %v", err, got, rerun)
 	}
-	if _, _, err := e.claimObject(shared(), watching, app.Observe, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{watching, app.Observe, observes}, fight.Memory{}); err == nil {
 		t.Error("the app that observes has taken it back")
 	}
-	if _, _, err := e.claimObject(shared(), watching, app.Enforce, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{watching, app.Enforce, keeps}, fight.Memory{}); err == nil {
 		t.Error("two apps that enforce take the object from each other")
 	}
 }
@@ -96,7 +96,7 @@ func TestAnObjectIsTakenOverBetweenTwoReconciles(t *testing.T) {
 		taken, order := make(chan bool, 1), make(chan string)
 		e.queue = queueFuncs{app: func(key app.Key) { taken <- key == ours }}
 		observed := newManagedObject(shared(), ours, fight.Memory{})
-		observed.yields = true
+		observed.hold = observes
 		e.objects[shared()] = observed
 		back := &appRun{engine: e, state: e.state(theirs), app: app.App{Key: theirs, Policy: app.Policy{Mode: app.Enforce}}, set: desired.Set{Objects: []desired.Object{{ID: shared()}}}}
 		observed.reconcileLock.Lock()

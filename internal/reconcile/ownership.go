@@ -53,9 +53,11 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 	}
 	waves := r.syncWaves()
 	for _, o := range r.set.Objects {
-		rec, before, err := r.engine.claimObject(o.ID, r.app.Key, r.app.Policy.Mode, memories[o.ID])
+		rec, before, err := r.engine.claimObject(o.ID, r.asks(o), memories[o.ID])
 		if err != nil {
 			r.problems = append(r.problems, err)
+		}
+		if rec == nil {
 			continue
 		}
 		if before != nil {
@@ -108,39 +110,35 @@ func missing(before, now map[object.ID]bool) []object.ID {
 	return out
 }
 
-// claimObject returns the object as this app's. It takes the object from an app that only observes, and returns what that one had as taken: its lock
-// may be held.
-func (e *Engine) claimObject(id object.ID, key app.Key, mode app.Mode, memory fight.Memory) (r, taken *managedObject, err error) {
+// claimObject returns the object as this app's; nil for one that another app has, with an error if this app is to keep it as Git has it. It takes the
+// object from an app that holds it less, and returns what that one had as taken: its lock may be held.
+func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, taken *managedObject, err error) {
 	e.mu.Lock()
 	r = e.objects[id]
-	if r != nil && r.yieldsTo(key, mode) {
+	if r != nil && r.yieldsTo(by) {
 		delete(e.objects, id)
-		e.waiting[id] = r.owner
+		e.waiting[id] = asker{app: r.owner, hold: r.hold}
 		defer e.queue.EnqueueApp(r.owner)
 		r, taken = nil, r
 	}
 	defer e.mu.Unlock()
 	if r == nil {
-		r = newManagedObject(id, key, memory)
-		r.yields = mode == app.Observe
+		r = newManagedObject(id, by.app, memory)
+		r.hold = by.has()
 		e.objects[r.id] = r
 		return r, taken, nil
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.owner != key {
-		e.waiting[id] = key
-		return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
+	if r.owner == by.app {
+		r.hold = by.has()
+		return r, nil, nil
 	}
-	r.yields = mode == app.Observe
-	return r, nil, nil
-}
-
-// yieldsTo reports whether the record's owner only observes, and this other app is to keep the object as Git has it.
-func (r *managedObject) yieldsTo(key app.Key, mode app.Mode) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.owner != key && r.yields && mode == app.Enforce
+	e.waiting[id] = by
+	if !by.needs() {
+		return nil, nil, nil
+	}
+	return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
 }
 
 func (r *appRun) identities() []inventory.Entry {

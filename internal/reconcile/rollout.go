@@ -218,9 +218,9 @@ func (e *Engine) sharedObjects(key app.Key) []report.Shared {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var out []report.Shared
-	for id, waits := range e.waiting {
+	for id, w := range e.waiting {
 		rec := e.objects[id]
-		if rec == nil {
+		if rec == nil || w.hold == createsOnly {
 			continue
 		}
 		rec.mu.Lock()
@@ -228,8 +228,8 @@ func (e *Engine) sharedObjects(key app.Key) []report.Shared {
 		rec.mu.Unlock()
 		switch key {
 		case holds:
-			out = append(out, report.Shared{ID: id, With: waits, Ours: true})
-		case waits:
+			out = append(out, report.Shared{ID: id, With: w.app, Ours: true})
+		case w.app:
 			out = append(out, report.Shared{ID: id, With: holds})
 		}
 	}

@@ -58,6 +58,8 @@ type keptObject struct {
 	file      string
 	line      int
 	sensitive [][]string
+
+	definition bool
 }
 
 // Render implements Renderer. What several ask for at once is built once: the others wait for it, and build it themselves only where
@@ -217,7 +219,7 @@ func (c *Cached) keep(key string, t source.Tree, res Result) error {
 			return fmt.Errorf("keep %s: %w", o.Data.ID(), err)
 		}
 		packed := c.texts.Pack(o.Data.GVK(), b)
-		e.kept = append(e.kept, keptObject{data: packed, file: o.File, line: o.Line, sensitive: o.Sensitive})
+		e.kept = append(e.kept, keptObject{data: packed, file: o.File, line: o.Line, sensitive: o.Sensitive, definition: o.Definition})
 		e.size += packed.Size() + int64(len(o.File)) + 24
 	}
 	if e.size > c.Bytes {
@@ -261,7 +263,7 @@ func (c *Cached) result(e *entry) (Result, error) {
 		if err != nil {
 			return Result{}, fmt.Errorf("read cached object of %s:%d: %w", k.file, k.line, err)
 		}
-		res.Objects[i] = Object{Data: object.Object(data), File: k.file, Line: k.line, Sensitive: k.sensitive}
+		res.Objects[i] = Object{Data: object.Object(data), File: k.file, Line: k.line, Sensitive: k.sensitive, Definition: k.definition}
 	}
 	return res, nil
 }

@@ -106,6 +106,8 @@ type Object struct {
 	Line int
 	// Sensitive are the fields that hold what came from a Secret, in the form of redact.Sensitive.
 	Sensitive [][]string
+	// Definition says that it is of a chart's directory crds, and no part of the release.
+	Definition bool
 }
 
 // Result is a complete render. The caller owns it and its objects.

@@ -37,6 +37,8 @@ type Object struct {
 	Digest string
 	// Sensitive are its fields that hold what came from a Secret.
 	Sensitive redact.Sensitive
+	// Definition is that of render.Object.
+	Definition bool
 }
 
 // Set is what one revision wants of one app, by sync wave, by the wave of their kinds, then by ID.
@@ -103,7 +105,7 @@ func (s *Set) replace(o Object) {
 func normalizeObject(r render.Object, a app.App, scope Scope) Object {
 	data := inNamespace(r, a, scope)
 	addMarks(data, a)
-	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOfKind(data.GVK())}
+	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Definition: r.Definition, Wave: WaveOfKind(data.GVK())}
 	o.SyncWave = optout.PlaceOf(r.Data, a.Waves)
 	o.Sensitive.Fields = r.Sensitive
 	if !redact.IsSecret(o.ID) && o.Sensitive.IsZero() {

@@ -103,6 +103,7 @@ func (b *build) definition(file, doc string) ([]render.Object, error) {
 			found[i].Line = 1
 			continue
 		}
+		found[i].Definition = true
 		annotate(o.Data, policyKey, "keep")
 		if b.request.Chart.CRDs == release.CreateCRDs {
 			annotate(o.Data, createOnly, "IfNotPresent")

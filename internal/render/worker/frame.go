@@ -174,6 +174,8 @@ type place struct {
 	Line      int
 	Size      int
 	Sensitive [][]string `json:",omitempty"`
+
+	Definition bool `json:",omitempty"`
 }
 
 // failure is an error on its way through the pipe.

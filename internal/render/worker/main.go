@@ -85,7 +85,7 @@ func (w *process) build(f frame) error {
 			return fmt.Errorf("encode %s: %w", o.Data.ID(), err)
 		}
 		bodies = append(bodies, b)
-		done.Places = append(done.Places, place{File: o.File, Line: o.Line, Size: len(b), Sensitive: o.Sensitive})
+		done.Places = append(done.Places, place{File: o.File, Line: o.Line, Size: len(b), Sensitive: o.Sensitive, Definition: o.Definition})
 	}
 	if done.Release = res.Release; done.Release != nil {
 		bodies = append(bodies, done.Release.Text)

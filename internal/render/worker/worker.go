@@ -238,7 +238,7 @@ func decodeOutcome(f frame, path string) (outcome, error) {
 			return outcome{}, fmt.Errorf("decode object of %s: %w", path, err)
 		}
 		rest = rest[p.Size:]
-		res.Objects = append(res.Objects, render.Object{Data: object.Object(data), File: p.File, Line: p.Line, Sensitive: p.Sensitive})
+		res.Objects = append(res.Objects, render.Object{Data: object.Object(data), File: p.File, Line: p.Line, Sensitive: p.Sensitive, Definition: p.Definition})
 	}
 	if res.Release = head.Release; res.Release != nil {
 		res.Release.Text = rest

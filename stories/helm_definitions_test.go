@@ -1,0 +1,103 @@
+package stories
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+)
+
+// chartWithDefinition has a definition in its directory crds, and an object of its kind.
+const chartWithDefinition = chartOfThings + `
+-- charts/web/crds/thing.yaml --
+` + definitionOfThing + `
+-- definitions/thing.yaml --
+` + definitionOfThing
+
+const chartOfThings = `
+-- charts/web/Chart.yaml --
+{apiVersion: v2, name: web, version: 1.0.0}
+-- charts/web/templates/thing.yaml --
+{apiVersion: NAMESPACE.stories.truce.dev/v1, kind: Thing, metadata: {name: "{{ .Release.Name }}"}}
+`
+
+const definitionOfThing = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.NAMESPACE.stories.truce.dev}
+spec:
+  group: NAMESPACE.stories.truce.dev
+  scope: Namespaced
+  names: {kind: Thing, plural: things}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+`
+
+// TestSeveralAppsNameADefinition: as in Helm the definitions of a chart's directory crds are no part of its release. They are created where they are
+// missing, by any of its releases, and are kept by the app that describes them itself.
+func TestSeveralAppsNameADefinition(t *testing.T) {
+	w := newWorld(t, app.Policy{}, chartWithDefinition)
+	definition := w.removesDefinition()
+	partOf := func() string {
+		return w.kubectl("get", "crd", definition, "-o", `jsonpath={.metadata.labels.truce\.dev/part-of}`)
+	}
+	w.release("first", "")
+	w.released("first", 1, "1.0.0")
+	w.release("second", "  install: {crds: CreateReplace}\n  upgrade: {crds: CreateReplace}\n")
+	w.released("second", 1, "1.0.0")
+	w.release("third", "")
+	w.released("third", 1, "1.0.0")
+	if got := partOf(); got != w.ns+".second_HelmRelease" {
+		t.Errorf("the definition is of %s, want the release that keeps it as the chart has it", got)
+	}
+	w.fileSource("all", w.repo)
+	w.kustomization("definitions", "all", "path: ./definitions\nprune: true\ninterval: 1h")
+	w.ready("definitions")
+	w.until("the app that describes the definition to have it", func() bool { return partOf() == w.ns+".definitions" })
+	for _, name := range []string{"first", "second", "third"} {
+		w.looksAgain(name, "again")
+		w.released(name, 1, "1.0.0")
+	}
+}
+
+// TestAReleaseWaitsForItsKinds: as in Helm nothing is stored before the kinds of a chart are served, so that no attempt is used up.
+func TestAReleaseWaitsForItsKinds(t *testing.T) {
+	w := newWorld(t, app.Policy{}, chartOfThings)
+	w.removesDefinition()
+	w.release("web", "")
+	w.helmReason("Ready", "False", "InstallFailed", "the API server does not serve this kind at "+w.ns+".stories.truce.dev/v1")
+	w.looksAgain("web", "once")
+	w.looksAgain("web", "twice")
+	o := w.get(helmReleases, "web")
+	if text := conditionText(o, "Stalled"); text != "" || w.storedReleases("web") != "" {
+		t.Errorf("it is stalled (%s), or a release is stored: %s", text, w.storedReleases("web"))
+	}
+	w.piped(strings.ReplaceAll(definitionOfThing, "NAMESPACE", w.ns), "create", "--field-manager=stories")
+	w.released("web", 1, "1.0.0")
+}
+
+// removesDefinition has the definition deleted at the end of the story, and returns its name.
+func (w *world) removesDefinition() string {
+	name := "things." + w.ns + ".stories.truce.dev"
+	w.t.Cleanup(func() {
+		if err := w.dynamic().Resource(crds).Delete(context.WithoutCancel(w.ctx), name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			w.t.Error(err)
+		}
+	})
+	return name
+}
+
+// conditionText is the reason of a condition; empty where there is none.
+func conditionText(o *unstructured.Unstructured, kind string) string {
+	for _, c := range entries(o, "status", "conditions") {
+		if c["type"] == kind {
+			text, _ := c["reason"].(string)
+			return text
+		}
+	}
+	return ""
+}
