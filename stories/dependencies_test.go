@@ -229,3 +229,32 @@ func TestAnObjectThatMovesToADependentAppIsNotDeleted(t *testing.T) {
 	w.goes(configmaps, "moves")
 	w.ready("web")
 }
+
+// TestAnAppWhoseDependencyIsNeverReadyKeepsNothing: neither of its source nor of another one is a prune kept, and what moves to the app is left for it.
+func TestAnAppWhoseDependencyIsNeverReadyKeepsNothing(t *testing.T) {
+	w := newWorld(t, app.Policy{}, configMaps("web", "stay", "goes", "moves")+configMaps("late", "late")+configMaps("absent", "absent"))
+	w.fileSource("repo", w.repo)
+	other := gittest.NewTxtar(t, strings.ReplaceAll(configMaps("shop", "shop", "old"), "NAMESPACE", w.ns))
+	w.fileSource("other", other)
+	w.dependent("late", "repo", "", "absent")
+	w.dependent("web", "repo", "")
+	w.dependent("shop", "other", "")
+	w.ready("web")
+	w.await(w.Watch(t, kustomizations, w.ns, "shop"), isReadyNow)
+	w.fails("late", "dependency '"+w.ns+"/absent' not found")
+	before := w.get(configmaps, "moves").GetUID()
+	w.repo.Remove("web/goes.yaml")
+	w.repo.Move("web/moves.yaml", "late/moves.yaml")
+	w.goes(configmaps, "goes")
+	w.ready("web")
+	other.Remove("shop/old.yaml")
+	w.goes(configmaps, "old")
+	if now := w.get(configmaps, "moves"); now.GetUID() != before {
+		t.Error("what moves was deleted")
+	}
+	w.dependent("absent", "repo", "")
+	w.ready("late")
+	if now := w.get(configmaps, "moves"); now.GetUID() != before || now.GetLabels()["truce.dev/part-of"] != w.ns+".late" {
+		t.Errorf("what moves is of %s, and its uid %s, was %s", now.GetLabels()["truce.dev/part-of"], now.GetUID(), before)
+	}
+}

@@ -6,29 +6,38 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // awaitDependencies stops the run of a new revision, or of a changed spec, while an app that it depends on is not ready. Drift of what was
 // applied before is corrected meanwhile: that changes nothing that a dependency could be needed for. An event enqueues the app.
-func (r *appRun) awaitDependencies(context.Context) error {
+func (r *appRun) awaitDependencies(ctx context.Context) error {
 	e, a := r.engine, r.app
 	if len(a.DependsOn) == 0 || e.Readiness == nil || a.Policy.Mode != app.Enforce || a.Adoption.Mode == app.HandBack {
 		return nil
 	}
 	if cycle := e.Readiness.Cycle(a.Key); cycle != "" {
-		return &stageError{report.DependencyNotReady, errors.New(cycle)}
+		return r.awaitDependency(ctx, cycle)
 	}
 	if r.isAdmitted() {
 		return nil
 	}
 	if why := e.Readiness.Unready(a, r.artifact.Revision); why != "" {
-		return &stageError{report.DependencyNotReady, errors.New(why)}
+		return r.awaitDependency(ctx, why)
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	r.state.admitted = admittedKey(a, r.artifact.Revision)
 	return nil
+}
+
+// awaitDependency ends a run before an app that it depends on is ready.
+func (r *appRun) awaitDependency(ctx context.Context, why string) error {
+	if err := r.announceObjects(ctx); err != nil {
+		r.report.Notes = append(r.report.Notes, "its objects are not known to other apps' prunes yet: "+redact.MaskText(err.Error()))
+	}
+	return &stageError{report.DependencyNotReady, errors.New(why)}
 }
 
 // isAdmitted reports whether the dependencies were ready before at this revision, under this spec.

@@ -37,7 +37,7 @@ type Engine struct {
 	kindLists    kindLists
 	eras         int // how often the server's data went back
 
-	waiting   map[object.ID]app.Key // by object that another app still holds: who asked for it, and was refused
+	waiting   map[object.ID]asker // by object that another app still holds
 	listen    sync.Mutex
 	listeners map[chan struct{}]bool
 }
@@ -58,7 +58,7 @@ func NewEngine(p Dependencies, q Queue) *Engine {
 		p.History = &live.History{}
 	}
 	e := &Engine{
-		Dependencies: p, queue: q, objects: map[object.ID]*managedObject{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]app.Key{},
+		Dependencies: p, queue: q, objects: map[object.ID]*managedObject{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]asker{},
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e
@@ -76,6 +76,7 @@ type appState struct {
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
 	leavingAt    string
 	leavesSince  time.Time
+	announced    string           // those at which it asked for its objects while it waits for dependencies
 	admitted     string           // the revision and generation at which the dependencies were ready last (admittedKey); empty for none in this process
 	syncRequest  string           // the token of the newest order that a run was about; empty for none in this process
 	variables    *variables.Set   // of the newest render; nil for none

@@ -106,7 +106,7 @@ func (e *Engine) HasSeen(key app.Key, a source.Artifact) bool {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.report.Stage == report.Admit || s.report.Stage != report.Depend && isAbout(s.report, a) && a.Revision != ""
+	return s.report.Stage == report.Admit || (s.report.Stage != report.Depend || s.hasAnnounced()) && isAbout(s.report, a) && a.Revision != ""
 }
 
 // SourceLooked takes note that a look at a source has ended, with or without news.
@@ -124,7 +124,9 @@ func (e *Engine) handoverChanged(on blocker) {
 			free = append(free, key)
 		case !h.postponed && h.on.app != (app.Key{}) && e.awaitsDependencies(h.on.app):
 			h.postponed = true
-			free = append(free, key)
+			free = append(free, key, h.on.app)
+		case h.on.app != on.app && h.on.app != (app.Key{}) && e.awaitsDependencies(h.on.app):
+			free = append(free, h.on.app) // to announce its objects
 		}
 	}
 	e.peers.mu.Unlock()

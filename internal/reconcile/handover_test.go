@@ -106,15 +106,15 @@ func TestAnAppThatWaitsForItsDependenciesDoesNotKeepAPruneFromBeingPostponed(t *
 	}
 	n.apps = []app.Key{waits}
 	stops(slow, report.Done, "2")
-	if diff := cmp.Diff([]app.Key{own}, again); diff != "" {
-		t.Fatalf("enqueued to end its run (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]app.Key{own, waits}, again); diff != "" {
+		t.Fatalf("enqueued to end its run, and to announce its objects (-want +got):\n%s", diff)
 	}
 	if err := run(); err != nil || e.peers.handover[own] == nil {
 		t.Fatalf("got %v; the run ends, and its prune goes on waiting", err)
 	}
 	n.apps = nil
 	stops(waits, report.Done, "2")
-	if diff := cmp.Diff([]app.Key{own, own}, again); diff != "" {
+	if diff := cmp.Diff([]app.Key{own, waits, waits, own}, again); diff != "" {
 		t.Errorf("enqueued to prune (-want +got):\n%s", diff)
 	}
 }

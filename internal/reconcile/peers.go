@@ -73,7 +73,11 @@ func (p *peers) opened(e *Engine, key app.Key) []app.Key {
 		}
 		if other, found := e.behind(at, app.Key{}); found {
 			g.behind = other
-			if !g.postponed && e.awaitsDependencies(other) {
+			waits := e.awaitsDependencies(other)
+			if waits && other != key {
+				out = append(out, other) // to announce its objects
+			}
+			if waits && !g.postponed {
 				g.postponed = true
 				out = append(out, g.waiters...)
 			}
@@ -95,9 +99,10 @@ func (e *Engine) behind(at revisionOf, except app.Key) (app.Key, bool) {
 		}
 		s := e.state(key)
 		s.mu.Lock()
-		stage, seen := s.report.Stage, isAbout(s.report, source.Artifact{Revision: at.revision, Digest: at.digest})
+		stage, seen, announced := s.report.Stage, isAbout(s.report, source.Artifact{Revision: at.revision, Digest: at.digest}), s.hasAnnounced()
 		s.mu.Unlock()
 		switch {
+		case seen && announced:
 		case seen && stage == report.Depend:
 			waits = key
 		case !seen && stage != report.Admit:
@@ -108,11 +113,13 @@ func (e *Engine) behind(at revisionOf, except app.Key) (app.Key, bool) {
 }
 
 // postponePrune has a prune wait for another app. The run ends without it where that app itself waits for the apps that it depends on: this
-// one may be among them, and would never be ready. When the other app has seen the revision, this one is enqueued.
+// one may be among them, and would never be ready. The other app is enqueued to announce its objects; when it has, or has seen the revision, this one is
+// enqueued.
 func (r *appRun) postponePrune(other app.Key, why error) error {
 	if other == (app.Key{}) || !r.engine.awaitsDependencies(other) {
 		return &stageError{report.InProgress, why}
 	}
 	r.report.Notes = append(r.report.Notes, why.Error())
+	r.engine.queue.EnqueueApp(other)
 	return nil
 }

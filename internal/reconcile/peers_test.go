@@ -131,7 +131,7 @@ func TestAFreshRenderIsComparedByItsNames(t *testing.T) {
 }
 
 // TestAPruneIsPostponedForAnAppOfTheSameSourceThatWaits: the app is enqueued once to end its run, and again to prune. The other has not seen
-// the revision before its dependencies let it.
+// the revision before its dependencies let it, or it has asked for its objects.
 func TestAPruneIsPostponedForAnAppOfTheSameSourceThatWaits(t *testing.T) {
 	own, waits, slow := appNamed(0), appNamed(1), appNamed(2)
 	all := readers{own, waits, slow}
@@ -152,15 +152,16 @@ func TestAPruneIsPostponedForAnAppOfTheSameSourceThatWaits(t *testing.T) {
 	}
 	stops(slow, report.Done)
 	stops(waits, report.Depend) // it still waits
-	if diff := cmp.Diff([]app.Key{own}, again); diff != "" {
-		t.Fatalf("enqueued to end its run (-want +got):\n%s", diff)
+	if diff := cmp.Diff([]app.Key{waits, own}, again); diff != "" {
+		t.Fatalf("enqueued to announce its objects, and to end its run (-want +got):\n%s", diff)
 	}
 	r := prunes(e, own)
 	if other, ok := r.awaitPeers(); !ok || other != waits || r.postponePrune(other, errSuspended) != nil {
 		t.Fatalf("waits for %s (%v), want %s, postponed", other, ok, waits)
 	}
-	stops(waits, report.Done)
-	if diff := cmp.Diff([]app.Key{own, own}, again); diff != "" {
+	e.state(waits).announced = "0 2"
+	stops(waits, report.Depend)
+	if diff := cmp.Diff([]app.Key{waits, own, waits, own}, again); diff != "" {
 		t.Errorf("enqueued to prune (-want +got):\n%s", diff)
 	}
 	if _, ok := prunes(e, own).awaitPeers(); ok {

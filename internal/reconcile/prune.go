@@ -52,8 +52,20 @@ func (e *Engine) entries(s *appState) []inventory.Entry {
 	return out
 }
 
-// prune deletes what left Git. It is reached only when the whole revision was rendered and applied.
+// prune deletes what left Git. It is reached only when the whole revision was rendered and applied. A release is complete without what a person has to
+// approve.
 func (r *appRun) prune(ctx context.Context) error {
+	held := r.pruneUnnamed(ctx)
+	var f *stageError
+	if errors.As(held, &f) && f.reason == report.PruneHeld {
+		if err := r.endRelease(ctx); err != nil {
+			return err
+		}
+	}
+	return held
+}
+
+func (r *appRun) pruneUnnamed(ctx context.Context) error {
 	if r.app.Adoption.Mode == app.HandBack && r.app.Policy.Mode == app.Observe {
 		return r.handBack(ctx)
 	}
@@ -179,7 +191,7 @@ func describeDifference(cached, fresh map[object.ID]bool) string {
 // passToWaiting lets go of an object for the app that asked for it, and reports whether there is one.
 func (e *Engine) passToWaiting(id object.ID) bool {
 	e.mu.Lock()
-	key, ok := e.waiting[id]
+	next, ok := e.waiting[id]
 	if ok {
 		delete(e.waiting, id)
 		delete(e.objects, id)
@@ -187,7 +199,7 @@ func (e *Engine) passToWaiting(id object.ID) bool {
 	_, taken := e.objects[id] // not by this app: it let go of its own when it registered
 	e.mu.Unlock()
 	if ok {
-		e.queue.EnqueueApp(key)
+		e.queue.EnqueueApp(next.app)
 	}
 	return ok || taken
 }
@@ -204,8 +216,8 @@ func (e *Engine) passAllToWaiting(let map[object.ID]string) {
 func (e *Engine) forgetRefusals(key app.Key) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for id, k := range e.waiting {
-		if k == key {
+	for id, w := range e.waiting {
+		if w.app == key {
 			delete(e.waiting, id)
 		}
 	}
