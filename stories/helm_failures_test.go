@@ -25,8 +25,14 @@ after: "0"
 back: "0"
 test: "0"
 more: false
+many: 0
 -- charts/web/templates/web.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}"}, data: {of: web}}
+-- charts/web/templates/many.yaml --
+{{- range until (int .Values.many) }}
+---
+{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ $.Release.Name }}-{{ . }}"}}
+{{- end }}
 -- charts/web/templates/more.yaml --
 {{- if .Values.more }}
 {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}-more"}}
@@ -59,12 +65,15 @@ func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
 		play func(*world)
 	}{
 		{"a filter leaves a test out", helmTestFilter},
+		{"failed tests are counted, and the last failure is left", helmTestRetries},
+		{"failed tests that are ignored are no failure", helmTestIgnored},
 		{"what fails is tried again without a remedy", helmRetryOnFailure},
 		{"a former hook changes while it is being deleted", helmRestlessHook},
 		{"a request forgets the failures", helmReset},
 		{"a remedy fails", helmFailedRemedy},
 		{"what a failed upgrade has made is deleted, and nothing else", helmCleanup},
 		{"what a failed rollback has made is deleted", helmRollbackCleanup},
+		{"a prune that waits for approval does not keep a release from being deployed", helmHeldPrune},
 		{"an object of others is not taken over", helmRefusesExisting},
 		{"a chart of another name is installed again, or upgrades", helmRenamed},
 		{"an uninstall leaves dependents", helmOrphans},
@@ -101,6 +110,34 @@ func helmTestFilter(w *world) {
 	w.helmCondition("filtered", "TestSuccess", func(c map[string]any) bool { return c["status"] == "True" })
 	if w.isThere(jobs, "filtered-check") || !w.isThere(jobs, "filtered-fine") {
 		w.t.Error("not the tests that are asked for have run")
+	}
+}
+
+func helmTestRetries(w *world) {
+	w.release("tested", "  values: {test: \"3\"}\n  test: {enable: true}\n  install: {remediation: {retries: 1}}\n")
+	w.stalled("tested")
+	o := w.get(helmReleases, "tested")
+	if failures, _, _ := unstructured.NestedInt64(o.Object, "status", "installFailures"); failures != 2 || w.storedReleases("tested") != "1:deployed" {
+		w.t.Errorf("%d failed installations, and stored: %s", failures, w.storedReleases("tested"))
+	}
+}
+
+func helmTestIgnored(w *world) {
+	w.release("ignored", "  values: {test: \"3\"}\n  test: {enable: true, ignoreFailures: true}\n")
+	w.helmCondition("ignored", "TestSuccess", func(c map[string]any) bool { return c["status"] == "False" })
+	w.released("ignored", 1, "1.0.0")
+	if _, counted, _ := unstructured.NestedInt64(w.get(helmReleases, "ignored").Object, "status", "installFailures"); counted {
+		w.t.Error("it is counted")
+	}
+}
+
+func helmHeldPrune(w *world) {
+	w.release("held", "  values: {many: 9}\n")
+	w.released("held", 1, "1.0.0")
+	w.wants("held", map[string]any{"many": 0})
+	w.helmCondition("held", "Ready", func(c map[string]any) bool { return c["status"] == "False" && c["reason"] == "PruneHeld" })
+	if got := w.storedReleases("held"); got != "1:superseded 2:deployed" || !w.isThere(configmaps, "held-8") {
+		w.t.Errorf("stored: %s", got)
 	}
 }
 

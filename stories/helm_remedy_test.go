@@ -109,7 +109,7 @@ func TestAFailedInstallIsUninstalled(t *testing.T) {
 func TestTestsOfARelease(t *testing.T) {
 	w := newWorld(t, app.Policy{}, chartWithRemedies)
 	w.release("web", "  test: {enable: true}\n  upgrade: {remediation: {retries: 0, remediateLastFailure: true}}\n")
-	w.helmReason("TestSuccess", "True", "TestSucceeded", "1 test hook(s)")
+	w.helmReason("TestSuccess", "True", "TestSucceeded", "1 test hook completed")
 	w.repo.Commit(map[string]string{"charts/web/values.yaml": "upgrade: \"0\"\ntest: \"3\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.1.0\n"}, "fails")
 	w.helmReason("TestSuccess", "False", "TestFailed", "exit code 3")
 	w.helmReason("Remediated", "True", "RollbackSucceeded")

@@ -49,7 +49,7 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 		return &stageError{report.AccessDenied, err}
 	}
 	if q.Values, err = values.ReadChartValues(ctx, home.Live, r.app.Key.Namespace, spec.From); err != nil {
-		return &stageError{report.RenderFailed, err}
+		return &stageError{report.ValuesFailed, err}
 	}
 	if spec.Inline != "" {
 		q.Values = append(q.Values, release.Values{Text: spec.Inline})

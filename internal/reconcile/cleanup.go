@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -35,6 +36,25 @@ func (r *appRun) refuseOthers(ctx context.Context, action hook.Step) error {
 		case !r.isOfRelease(there):
 			return &stageError{report.ApplyFailed, fmt.Errorf("%s is there already and is not of release %s/%s, and spec.%s.disableTakeOwnership is set: delete the object, or remove the field",
 				o.ID, r.app.Release.Namespace, r.app.Release.Name, action)}
+		}
+	}
+	return nil
+}
+
+// refuseUnserved refuses an action while a kind is not served that the chart does not define: as Helm does, before a release is stored. The action is no
+// attempt then, and follows when the kind is served.
+func (r *appRun) refuseUnserved(ctx context.Context) error {
+	for _, o := range r.set.Objects {
+		if r.rendered.defines(o.GVK) {
+			continue
+		}
+		scope, err := r.engine.Scope.ScopeOf(ctx, o.GVK)
+		if err != nil {
+			return &stageError{report.ClusterFailed, err}
+		}
+		if scope == desired.Unserved {
+			return &stageError{report.RenderFailed, fmt.Errorf("%s:%d: %s: %w at %s: its CustomResourceDefinition comes first",
+				o.File, o.Line, o.ID, live.ErrUnknownKind, o.GVK.APIVersion())}
 		}
 	}
 	return nil

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/decide/lifecycle"
@@ -151,6 +152,9 @@ func (r *appRun) beginRelease(ctx context.Context) error {
 	case d.Action == hook.Uninstall:
 		return r.uninstallRelease(ctx)
 	case d.Action == hook.Install, d.Action == hook.Upgrade, d.Action == hook.Rollback:
+		if err := r.refuseUnserved(ctx); err != nil {
+			return err
+		}
 		if err := r.refuseOthers(ctx, d.Action); err != nil {
 			return err
 		}
@@ -289,25 +293,43 @@ func (r *appRun) deployed(ctx context.Context) error {
 		if text, err := r.chart.stored[0].Text(); err == nil {
 			what = releases.Description(text)
 		}
-	} else {
-		r.chart.attempts = remedy.Attempts{Generation: r.chart.attempts.Generation, Version: r.chart.attempts.Version, Config: r.chart.attempts.Config, Action: string(action)}
+	} else if r.chart.attempts.Action = string(action); r.testsOf(r.chart.stored[0]) != lifecycle.Untested {
+		r.clearFailures() // else its tests say how it has ended
 	}
 	if err := r.setRelease(ctx, releases.State{Status: hook.Deployed, Description: what, Last: r.engine.Now(), Hooks: r.chart.runs}); err != nil {
 		return err
 	}
 	r.reportAction(action, remedy.EndedWell, "")
 	r.noteRelease(action, r.chart.stored[0])
-	for i, old := range r.chart.stored[1:] {
-		if old.Status != hook.Deployed && old.Status != hook.Uninstalled {
+	return r.supersede(ctx, action)
+}
+
+// supersede says of the releases before the newest that they are not deployed any more. As in Helm, an upgrade supersedes the one before it also where that
+// has failed and none was deployed.
+func (r *appRun) supersede(ctx context.Context, action hook.Step) error {
+	isBefore := func(s releases.Stored) bool { return s.Status == hook.Deployed || s.Status == hook.Uninstalled }
+	old := r.chart.stored[1:]
+	if action == hook.Upgrade && len(old) > 0 && !slices.ContainsFunc(old, isBefore) {
+		isBefore = func(s releases.Stored) bool { return s.Revision == old[0].Revision }
+	}
+	for i, s := range old {
+		if !isBefore(s) {
 			continue
 		}
-		next, err := r.chart.store.Update(ctx, old, releases.State{Status: hook.Superseded})
+		next, err := r.chart.store.Update(ctx, s, releases.State{Status: hook.Superseded})
 		if err != nil {
 			return err
 		}
-		r.chart.stored[i+1] = next
+		old[i] = next
 	}
+	r.reportRelease()
 	return r.chart.store.Trim(ctx, r.chart.stored, r.app.Release.MaxHistory)
+}
+
+// clearFailures forgets the failures of what is asked for.
+func (r *appRun) clearFailures() {
+	a := r.chart.attempts
+	r.chart.attempts = remedy.Attempts{Generation: a.Generation, Version: a.Version, Config: a.Config, Action: a.Action}
 }
 
 // afterRest is what follows where no action is under way any more.

@@ -126,7 +126,7 @@ func (r *appRun) testsOf(s releases.Stored) lifecycle.Tests {
 	return out
 }
 
-// testRuns are the tests of a stored release that have run.
+// testRuns are the tests of a stored release that have run; none, and not nil, where it has none that are asked for.
 func (r *appRun) testRuns(s releases.Stored) []hook.TestRun {
 	if r.app.Release.TestPolicy == remedy.SkipTests {
 		return nil
@@ -137,6 +137,10 @@ func (r *appRun) testRuns(s releases.Stored) []hook.TestRun {
 	}
 	names, runs := releases.TestNames(text), releases.HookRuns(text)
 	var out []hook.TestRun
+	maps.DeleteFunc(names, func(_ int, name string) bool { return !isAskedFor(r.app.Release.Filters, name) })
+	if s.Status == hook.Deployed && len(names) == 0 {
+		return []hook.TestRun{}
+	}
 	for _, i := range slices.Sorted(maps.Keys(names)) {
 		if run := runs[i]; run.Phase != hook.NotRun {
 			out = append(out, hook.TestRun{Name: names[i], Run: run})
@@ -169,21 +173,25 @@ func (r *appRun) runTests(ctx context.Context) error {
 		return err
 	}
 	if failed == nil {
+		r.clearFailures()
+		r.reportRelease()
 		return nil
 	}
 	action := hook.Step(r.chart.attempts.Action)
-	r.countFailure(action)
 	text := failed.Error()
-	r.reportAction(hook.Test, remedy.EndedFailed, text)
-	r.remedySoon()
 	after := spec.AfterUpgrade
 	if action == hook.Install {
 		after = spec.AfterInstall
 	}
 	if after.Tests == remedy.IgnoreTests {
+		r.clearFailures()
+		r.reportAction(hook.Test, remedy.EndedFailed, text)
 		r.report.Notes = append(r.report.Notes, "tests: "+text)
 		return nil
 	}
+	r.countFailure(action)
+	r.reportAction(hook.Test, remedy.EndedFailed, text)
+	r.remedySoon()
 	return &stageError{report.HealthFailed, failed}
 }
 
