@@ -215,7 +215,7 @@ func (p *progress) outcome(a view.Summary, begin time.Time) error {
 	case a.State.Suspended:
 		p.fail("it is suspended: nothing was done")
 		return &exit.Error{Code: exit.Differs}
-	case a.State.Reason == report.SourceNotReady || a.State.Reason == report.RenderFailed:
+	case a.State.Reason == report.SourceNotReady || a.State.Reason == report.RenderFailed || a.State.Reason == report.ValuesFailed:
 		p.fail(a.Message)
 		return &exit.Error{Code: exit.Render}
 	case a.State.Reason != report.Succeeded:

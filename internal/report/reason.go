@@ -14,6 +14,7 @@ const (
 	SourceNotReady      Reason = "SourceNotReady"      // no artifact
 	DependencyNotReady  Reason = "DependencyNotReady"  // an app that it depends on is not ready
 	RenderFailed        Reason = "RenderFailed"        // the files do not describe objects
+	ValuesFailed        Reason = "ValuesFailed"        // the values of a chart could not be read
 	ValidationFailed    Reason = "ValidationFailed"    // the server's schema refuses an object; nothing was applied
 	ApplyFailed         Reason = "ApplyFailed"         // some objects could not be applied; the others were
 	OperationTerminated Reason = "OperationTerminated" // a person has ended the operation

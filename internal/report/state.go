@@ -71,7 +71,7 @@ func (end End) State(objects Sync, worst health.Status) State {
 	switch end.Reason {
 	case "", InProgress:
 		s.Sync, s.Ready = Unknown, ReadyUnknown
-	case SpecRefused, AccessDenied, SourceNotReady, DependencyNotReady, RenderFailed, ClusterFailed: // nothing was compared
+	case SpecRefused, AccessDenied, SourceNotReady, DependencyNotReady, RenderFailed, ValuesFailed, ClusterFailed: // nothing was compared
 		s.Sync = Unknown
 	case AwaitingHealth:
 		s.Ready = ReadyUnknown

@@ -39,6 +39,7 @@ var errorTypes = map[report.Reason]string{
 	report.SourceNotReady:      comparison,
 	report.DependencyNotReady:  comparison,
 	report.RenderFailed:        comparison,
+	report.ValuesFailed:        comparison,
 	report.ValidationFailed:    syncError,
 	report.ClusterFailed:       comparison,
 	report.ApplyFailed:         syncError,

@@ -104,6 +104,16 @@ func (r *reading) helmApp(cr object.Object, process app.Policy) app.App {
 	return a
 }
 
+// helmName is the name of the release. As helm-controller does, it shortens one that is too long for Helm to its beginning and a hash.
+func helmName(hr helmv2.HelmRelease) string {
+	const most, hashed = 53, 12 // Helm's limit, and the digits of the hash
+	name := hr.GetReleaseName()
+	if len(name) <= most {
+		return name
+	}
+	return name[:most-hashed-1] + "-" + fmt.Sprintf("%x", sha256.Sum256([]byte(name)))[:hashed]
+}
+
 // helmRequests are the annotations by which a HelmRelease is asked for something.
 func helmRequests(cr object.Object) map[string]string {
 	out := map[string]string{}
@@ -125,7 +135,7 @@ func (s KustomizationSpec) with(account string) KustomizationSpec {
 func helmOverlay(hr helmv2.HelmRelease) overlay.Overlay {
 	meta := overlay.Metadata{
 		Labels:      map[string]string{"app.kubernetes.io/managed-by": "Helm"},
-		Annotations: map[string]string{releaseNameKey: hr.GetReleaseName(), releaseNamespaceKey: hr.GetReleaseNamespace()},
+		Annotations: map[string]string{releaseNameKey: helmName(hr), releaseNamespaceKey: hr.GetReleaseNamespace()},
 	}
 	if m := hr.Spec.CommonMetadata; m != nil {
 		for k, v := range m.Labels {
@@ -141,7 +151,7 @@ func helmOverlay(hr helmv2.HelmRelease) overlay.Overlay {
 // release is the Helm release that a HelmRelease asks for.
 func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 	out := &release.Spec{
-		Name: hr.GetReleaseName(), Namespace: hr.GetReleaseNamespace(), Storage: hr.GetStorageNamespace(), MaxHistory: hr.GetMaxHistory(),
+		Name: helmName(hr), Namespace: hr.GetReleaseNamespace(), Storage: hr.GetStorageNamespace(), MaxHistory: hr.GetMaxHistory(),
 		Rendered: hr.Status.ObservedPostRenderersDigest, Known: map[int]string{},
 	}
 	r.Namespace("spec.targetNamespace", hr.Spec.TargetNamespace)

@@ -4,11 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
@@ -34,47 +36,61 @@ func chartName(r release.Installed) string { return r.Chart + "@" + r.Version }
 
 // released is a release that is as it should be.
 func (c *conditions) released(r report.Report) {
-	reason, message := helmv2.InstallSucceededReason, summary(r)
-	if n := r.Release; n != nil {
-		words := wordsOf(*n)
-		reason = words.succeeded
-		message = fmt.Sprintf("Helm %s succeeded for release %s with chart %s", words.name, releaseName(*n, n.Revision), chartName(*n))
-		if n.AppVersion != "" {
-			message += "+" + n.AppVersion
-		}
-		c.set(helmv2.ReleasedCondition, metav1.ConditionTrue, reason, message)
-		c.tested(*n)
-		if failed := findCondition(c.now, helmv2.TestSuccessCondition); failed != nil && failed.Status == metav1.ConditionTrue {
-			reason, message = failed.Reason, message+"; "+failed.Message
-		}
-		if more := summary(r); more != "" {
-			message += "; " + more
-		}
-	}
-	c.set(meta.ReadyCondition, metav1.ConditionTrue, reason, message)
-}
-
-// tested says how the tests of the newest release have ended, if any have run.
-func (c *conditions) tested(n release.Installed) {
-	if len(n.Tests) == 0 {
+	n := r.Release
+	if n == nil {
+		c.set(meta.ReadyCondition, metav1.ConditionTrue, helmv2.InstallSucceededReason, summary(r))
 		return
 	}
+	words := wordsOf(*n)
+	reason, message := words.succeeded, succeeded(*n)
+	c.set(helmv2.ReleasedCondition, metav1.ConditionTrue, reason, message)
+	c.tested(*n)
+	if tested := findCondition(c.now, helmv2.TestSuccessCondition); tested != nil && tested.Status == metav1.ConditionTrue {
+		reason, message = tested.Reason, tested.Message
+	}
+	all := []string{message}
+	if r.Applied != r.Revision {
+		all = append(all, nothingApplied(r))
+	}
+	c.set(meta.ReadyCondition, metav1.ConditionTrue, reason, strings.Join(append(all, remarks(r)...), "; "))
+}
+
+// succeeded says that the newest release is deployed.
+func succeeded(n release.Installed) string {
+	return fmt.Sprintf("Helm %s succeeded for release %s with chart %s", wordsOf(n).name, releaseName(n, n.Revision), chartName(n))
+}
+
+func testFailed(n release.Installed, cause string) string {
+	return fmt.Sprintf("Helm test failed for release %s with chart %s: %s", releaseName(n, n.Revision), chartName(n), cause)
+}
+
+// tested says how the tests of the newest release have ended, if they are asked for.
+func (c *conditions) tested(n release.Installed) {
 	for _, t := range n.Tests {
 		if t.Phase == hook.Failed {
-			message := fmt.Sprintf("Helm test failed for release %s with chart %s: %s", releaseName(n, n.Revision), chartName(n), cmp.Or(n.Cause, "test hook "+t.Name+" failed"))
-			c.set(helmv2.TestSuccessCondition, metav1.ConditionFalse, helmv2.TestFailedReason, message)
+			c.set(helmv2.TestSuccessCondition, metav1.ConditionFalse, helmv2.TestFailedReason, testFailed(n, cmp.Or(n.Cause, "test hook "+t.Name+" failed")))
 			return
 		}
 	}
-	message := fmt.Sprintf("Helm test succeeded for release %s with chart %s: %d test hook(s) completed successfully", releaseName(n, n.Revision), chartName(n), len(n.Tests))
+	ran := "no test hooks"
+	switch {
+	case n.Tests == nil:
+		return
+	case len(n.Tests) > 0:
+		ran = countNoun(len(n.Tests), "test hook") + " completed successfully"
+	}
+	message := fmt.Sprintf("Helm test succeeded for release %s with chart %s: %s", releaseName(n, n.Revision), chartName(n), ran)
 	c.set(helmv2.TestSuccessCondition, metav1.ConditionTrue, helmv2.TestSucceededReason, message)
 }
 
 // failedRelease is a run that was stopped: by a failed action, by what was done about that, or before there was any.
-func (c *conditions) failedRelease(r report.Report, s helmv2.HelmReleaseStatus) {
+func (c *conditions) failedRelease(cr object.Object, r report.Report, s helmv2.HelmReleaseStatus) {
 	n := r.Release
 	isAction := slices.Contains([]report.Reason{report.RenderFailed, report.ApplyFailed, report.HealthFailed, report.PruneFailed, report.Remediated}, r.Reason)
 	switch {
+	case r.Reason == report.SourceNotReady && cr.At("spec", "chart") != nil:
+		c.keep(helmv2.ReleasedCondition)
+		c.retried(sourceNotReady, r.Message)
 	case r.Reason == report.RenderFailed, !isAction, n == nil:
 		c.failedBefore(r, s, isAction)
 	case n.Action != hook.Uninstall && n.Ended == remedy.EndedWell && r.Reason != report.Remediated && n.Blocked == remedy.NotBlocked: // it was deployed, and something has happened since
@@ -111,11 +127,11 @@ func (c *conditions) retried(reason, message string) {
 // failedAction is an action that has failed, and what was done about it. Ready has the words of the newest of these.
 func (c *conditions) failedAction(r report.Report, n release.Installed) {
 	words := wordsOf(n)
-	reason, message := words.failed, fmt.Sprintf("Helm %s failed for release %s/%s with chart %s: %s", words.name, n.Namespace, n.Name, attemptedChart(n), n.Cause)
+	reason, message := words.failed, fmt.Sprintf("Helm %s failed for release %s/%s with chart %s: %s", words.name, n.Namespace, n.Name, attemptedChart(n), cmp.Or(n.Cause, r.Message, problemsOf(r)))
 	switch old := findCondition(c.had, helmv2.ReleasedCondition); {
 	case n.Failure == hook.Test:
-		c.set(helmv2.ReleasedCondition, metav1.ConditionTrue, words.succeeded, fmt.Sprintf("Helm %s succeeded for release %s/%s with chart %s", words.name, n.Namespace, n.Name, attemptedChart(n)))
-		reason, message = helmv2.TestFailedReason, fmt.Sprintf("Helm test failed for release %s/%s with chart %s: %s", n.Namespace, n.Name, attemptedChart(n), n.Cause)
+		c.set(helmv2.ReleasedCondition, metav1.ConditionTrue, words.succeeded, succeeded(n))
+		reason, message = helmv2.TestFailedReason, testFailed(n, cmp.Or(n.Cause, r.Message, problemsOf(r)))
 		c.set(helmv2.TestSuccessCondition, metav1.ConditionFalse, reason, message)
 	case n.Failure == hook.Keep && old != nil: // of an earlier process
 		c.keep(helmv2.ReleasedCondition)

@@ -71,12 +71,20 @@ func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 			old.Status = "superseded"
 		}
 		next = append(next, old)
+		if r.Status == hook.Deployed && hasWorked(*old) { // as in Flux the older ones are of no use any more
+			break
+		}
 	}
 	s.History, s.StorageNamespace, s.ObservedPostRenderersDigest = next, r.Storage, r.Renders
 	s.LastAttemptedRevision, s.LastAttemptedConfigDigest, s.LastAttemptedReleaseAction = cmp.Or(r.Attempts.Version, r.Version), cmp.Or(r.Attempts.Config, r.Config), attemptedAction(r)
 	s.Failures, s.InstallFailures, s.UpgradeFailures = r.Attempts.All, r.Attempts.Install, r.Attempts.Upgrade
 	s.LastHandledResetAt = cmp.Or(r.Reset, s.LastHandledResetAt)
 	s.LastHandledForceAt = cmp.Or(r.Force, s.LastHandledForceAt)
+}
+
+// hasWorked reports whether a release was deployed once, and did not fail its tests.
+func hasWorked(s helmv2.Snapshot) bool {
+	return (s.Status == string(hook.Deployed) || s.Status == string(hook.Superseded)) && !s.HasTestInPhase(string(hook.Failed))
 }
 
 // commonMetadataDigest identifies spec.commonMetadata, which truce puts on objects as soon as it is there.
@@ -89,9 +97,9 @@ func commonMetadataDigest(cr object.Object) string {
 	return digestOf(hr.Spec.CommonMetadata)
 }
 
-// testHooks are the tests that have run; nil for none.
+// testHooks are the tests that have run; nil where none are asked for.
 func testHooks(all []hook.TestRun) *map[string]*helmv2.TestHookStatus {
-	if len(all) == 0 {
+	if all == nil {
 		return nil
 	}
 	out := map[string]*helmv2.TestHookStatus{}
@@ -181,10 +189,13 @@ func (h HelmReleases) conditions(cr object.Object, r report.Report, s helmv2.Hel
 		c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
 		c.set(meta.StalledCondition, metav1.ConditionTrue, reason, message)
 	default:
-		c.failedRelease(r, s)
+		c.failedRelease(cr, r, s)
 	}
 	if a := h.App(cr, app.Policy{}); a.Policy.Remediation == app.Remediate || cr.At("spec", "driftDetection", "mode") == string(helmv2.DriftDetectionWarn) {
 		c.drifted(r)
+		if r.Reason == report.Succeeded && findCondition(c.now, drifted) == nil {
+			c.set(drifted, metav1.ConditionFalse, noDrift, "No drift detected against the cluster state")
+		}
 	}
 	return c.sorted()
 }
@@ -197,17 +208,36 @@ func (HelmReleases) News(before, now object.Object) []notify.Event {
 		before = nil
 	}
 	out := Kustomizations{}.News(before, now)
-	remedy := findCondition(is.Conditions, helmv2.RemediatedCondition)
-	if len(out) == 0 || remedy == nil || remedy.Reason != is.ready.Reason {
+	if len(out) == 0 {
 		return out
 	}
-	for _, kind := range []string{helmv2.ReleasedCondition, helmv2.TestSuccessCondition} {
-		failed, known := findCondition(is.Conditions, kind), findCondition(had.Conditions, kind)
-		if failed != nil && failed.Status == metav1.ConditionFalse && (known == nil || known.Reason != failed.Reason || known.Message != failed.Message) {
-			return append([]notify.Event{{Severity: notify.Error, Reason: failed.Reason, Text: failed.Message, Revision: is.revision}}, out...)
+	var earlier []notify.Event
+	remedy, released := findCondition(is.Conditions, helmv2.RemediatedCondition), findCondition(is.Conditions, helmv2.ReleasedCondition)
+	switch {
+	case remedy != nil && remedy.Reason == is.ready.Reason:
+		if remedy.Status == metav1.ConditionTrue {
+			out[0].Severity = notify.Info // of the failure there is an event of its own
 		}
+		for _, kind := range []string{helmv2.ReleasedCondition, helmv2.TestSuccessCondition} {
+			if failed := findCondition(is.Conditions, kind); failed != nil && failed.Status == metav1.ConditionFalse && isNew(had.Conditions, *failed) {
+				earlier = []notify.Event{{Severity: notify.Error, Reason: failed.Reason, Text: failed.Message, Revision: is.revision}}
+			}
+		}
+	case isOfTests(is.ready) && released != nil && released.Status == metav1.ConditionTrue && isNew(had.Conditions, *released):
+		earlier = []notify.Event{{Severity: notify.Info, Reason: released.Reason, Text: released.Message, Revision: is.revision}}
 	}
-	return out
+	return append(earlier, out...)
+}
+
+// isNew reports whether a condition says something else than before.
+func isNew(had []metav1.Condition, c metav1.Condition) bool {
+	known := findCondition(had, c.Type)
+	return known == nil || known.Reason != c.Reason || known.Message != c.Message
+}
+
+// isOfTests reports whether a Ready condition has the outcome of a release's tests.
+func isOfTests(ready metav1.Condition) bool {
+	return ready.Reason == helmv2.TestSucceededReason || ready.Reason == helmv2.TestFailedReason
 }
 
 // DeletionNews returns what helm-controller reports when a HelmRelease is deleted: that its newest release was uninstalled, or that this has failed.

@@ -2,7 +2,10 @@ package flux
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
+
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/testing/golden"
@@ -17,4 +20,17 @@ func TestHelmReleasesBecomeApps(t *testing.T) {
 		}
 		return appText(a) + "release: " + string(spec) + "\n"
 	})
+}
+
+// TestALongNameIsShortened: the first of these was made by helm-controller v1.6.3.
+func TestALongNameIsShortened(t *testing.T) {
+	for name, want := range map[string]string{
+		"a-name-that-is-rather-long-and-with-its-namespace-goes-over-53": "a-name-that-is-rather-long-and-with-its--03d499d5210f",
+		strings.Repeat("a", 53): strings.Repeat("a", 53),
+	} {
+		var hr helmv2.HelmRelease
+		if hr.Name = name; helmName(hr) != want {
+			t.Errorf("%s: %s, want %s", name, helmName(hr), want)
+		}
+	}
 }

@@ -22,6 +22,7 @@ var reasons = map[report.Reason]string{
 	report.SourceNotReady:     meta.ArtifactFailedReason,
 	report.DependencyNotReady: meta.DependencyNotReadyReason,
 	report.RenderFailed:       meta.BuildFailedReason,
+	report.ValuesFailed:       valuesError,
 	report.ValidationFailed:   meta.ReconciliationFailedReason,
 	report.ApplyFailed:        meta.ReconciliationFailedReason,
 	report.PruneFailed:        meta.PruneFailedReason,

@@ -16,8 +16,18 @@ const maxFieldNames = 3
 func summary(r report.Report) string {
 	out := []string{"Applied revision: " + r.Revision}
 	if r.Applied != r.Revision {
-		out[0] = "Checked revision: " + r.Revision + " (nothing was applied)"
+		out[0] = nothingApplied(r)
 	}
+	return strings.Join(append(out, remarks(r)...), "; ")
+}
+
+func nothingApplied(r report.Report) string {
+	return "Checked revision: " + r.Revision + " (nothing was applied)"
+}
+
+// remarks say what is to be known of a run that has succeeded.
+func remarks(r report.Report) []string {
+	var out []string
 	if ceded := describeFields(r, cededField, func(f report.Finding) bool { return f.Verdict == decide.Cede }); len(ceded) > 0 {
 		out = append(out, countNoun(len(ceded), "field")+" ceded: "+joinLimited(ceded))
 	}
@@ -33,7 +43,7 @@ func summary(r report.Report) string {
 	for _, s := range r.Shared {
 		out = append(out, s.String())
 	}
-	return strings.Join(append(out, r.Notes...), "; ")
+	return append(out, r.Notes...)
 }
 
 // problemsOf lists what is wrong with single objects.

@@ -17,6 +17,9 @@ const (
 	invalidSpec      = "InvalidSpec"      // a field that makes no sense
 	pruneHeld        = "PruneHeld"        // a person must approve what would be deleted
 	driftDetected    = "DriftDetected"    // the word of Flux's HelmRelease
+	noDrift          = "NoDriftDetected"  // the same
+	valuesError      = "ValuesError"      // the same, for values that could not be read
+	sourceNotReady   = "SourceNotReady"   // the same, for the chart of spec.chart
 	drifted          = "Drifted"
 	notCompared      = "NotCompared"
 	contested        = "Contested" // a condition and its reason: a field goes back and forth

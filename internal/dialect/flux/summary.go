@@ -136,12 +136,14 @@ func failureOf(reason string, drift metav1.Condition) report.Reason {
 		return report.SpecRefused
 	case accessDenied:
 		return report.AccessDenied
-	case meta.ArtifactFailedReason:
+	case meta.ArtifactFailedReason, sourceNotReady:
 		return report.SourceNotReady
 	case meta.DependencyNotReadyReason:
 		return report.DependencyNotReady
 	case meta.BuildFailedReason:
 		return report.RenderFailed
+	case valuesError:
+		return report.ValuesFailed
 	case meta.HealthCheckFailedReason:
 		return report.HealthFailed
 	case meta.PruneFailedReason:

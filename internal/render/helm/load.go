@@ -14,6 +14,7 @@ import (
 	chartutil "helm.sh/helm/v4/pkg/chart/v2/util"
 	"helm.sh/helm/v4/pkg/ignore"
 
+	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
@@ -42,7 +43,7 @@ func loadChart(r render.Request) (*chartv2.Chart, error) {
 	if err := chart.Validate(); err != nil {
 		return nil, err
 	}
-	if t := chart.Metadata.Type; t != "" && t != "application" {
+	if t := chart.Metadata.Type; t != "" && t != "application" && r.Chart.Use == release.MakeObjects { // helm-controller installs a library, of no object
 		return nil, fmt.Errorf("%s charts are not installable", t)
 	}
 	if err := readValuesFiles(r, chart); err != nil {
