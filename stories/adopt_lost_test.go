@@ -196,6 +196,9 @@ func TestAControllerElsewhereIsSeenByItsStatus(t *testing.T) {
 	truce := w.truce()
 	w.saysOf(truce, 1, "adopt web --dry-run", "Flux still reconciles it (gotk-kustomize-controller wrote its status at ", "it may run outside this cluster", "flux suspend kustomization web")
 	w.saysOf(truce, 0, "app list", "(Flux's)")
+	w.kustomization("stalled", "web", "path: ./stalled\ninterval: 1h\nprune: false") // to its status Flux writes nothing
+	w.saysOf(truce, 1, "adopt stalled --dry-run", "Flux still reconciles it (gotk-kustomize-controller wrote the status of Kustomization "+w.ns+"/web at ")
+	w.kubectl("delete", "kustomization.kustomize.toolkit.fluxcd.io/stalled")
 
 	w.Apply(t, replaceNS(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: kustomize-controller-leader-election-5d41402a, namespace: NS}, `+
 		`spec: {holderIdentity: shard1, leaseDurationSeconds: 3600, renewTime: "`+time.Now().UTC().Format("2006-01-02T15:04:05.000000Z")+`"}}`, w.ns))

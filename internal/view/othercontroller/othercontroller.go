@@ -7,6 +7,7 @@
 package othercontroller
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -79,7 +80,34 @@ func (o Controller) Working(ctx context.Context, c *cluster.Client, cr object.Ob
 	if err != nil || why != "" {
 		return why, err
 	}
-	return statusEvidence(o, cr, time.Now().Add(-statusAge(a.Interval)), stopped), nil
+	lately := time.Now().Add(-statusAge(a.Interval))
+	if why = statusEvidence(o, cr, lately, stopped); why != "" {
+		return why, nil
+	}
+	return o.othersStatus(ctx, c, cr.GVK(), lately, stopped)
+}
+
+// othersStatus says that a controller has written the status of another custom resource of a kind since all of some times: that of the app itself does
+// not change while it has failed for good.
+func (o Controller) othersStatus(ctx context.Context, c *cluster.Client, gvk object.GVK, since ...time.Time) (string, error) {
+	res, err := c.Resource(gvk)
+	if err != nil {
+		return "", err
+	}
+	list, err := c.Metadata().Resource(res.GVR).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	for _, other := range list.Items {
+		for _, e := range other.ManagedFields {
+			isStatus := e.Manager == o.status && e.Time != nil && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, []byte(`"f:status"`))
+			if isStatus && !slices.ContainsFunc(since, func(s time.Time) bool { return !e.Time.After(s) }) {
+				return fmt.Sprintf("%s wrote the status of %s %s/%s at %s; it may run outside this cluster", o.status, gvk.Kind, other.Namespace, other.Name,
+					e.Time.UTC().Format(time.RFC3339)), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 // Running says by what a controller is known to run in this cluster; empty if it does not, with the time since when none of its workloads has
