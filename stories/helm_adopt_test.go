@@ -240,6 +240,27 @@ func TestWhatHadDriftedBeforeAReleaseWasAdoptedStays(t *testing.T) {
 	}
 }
 
+// TestAReleaseThatHadFailedIsAdoptedAsItIs: the attempts of helm-controller are used up. To suspend the HelmRelease for the adoption asks for no other one.
+func TestAReleaseThatHadFailedIsAdoptedAsItIs(t *testing.T) {
+	w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
+	w.installs("helm-controller", replaceNS(releasedBy["helm-controller"].marks, w.ns))
+	w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
+	w.start(app.Policy{Mode: app.Observe})
+	w.release("web", "")
+	t.Cleanup(func() { w.freed(helmReleases, "web") })
+	const ofNoValues = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+	w.kubectl("patch", "helmrelease.helm.toolkit.fluxcd.io/web", "--subresource=status", "--type=merge", "-p",
+		`{"status":{"observedGeneration":1,"failures":1,"upgradeFailures":1,"lastAttemptedGeneration":1,"lastAttemptedRevision":"1.1.0","lastAttemptedReleaseAction":"upgrade","lastAttemptedConfigDigest":"`+ofNoValues+`"}}`)
+	w.kubectl("patch", "helmrelease.helm.toolkit.fluxcd.io/web", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	w.saysOf(w.truce(), 0, "adopt helmrelease/web", "adopted (beside), 4 objects")
+	w.stalled("web")
+	if got := w.storedReleases("web"); got != "1:deployed" {
+		t.Errorf("the adoption has tried it again: %s", got)
+	}
+	w.edit("charts/web/Chart.yaml", "version: 1.1.0", "version: 1.2.0")
+	w.released("web", 2, "1.2.0")
+}
+
 // TestADefinitionOfAnAdoptedReleaseStays: helm-controller lists the definitions of the directory crds in status.inventory, under its marks, and never
 // deletes one (internal/inventory of helm-controller v1.6).
 func TestADefinitionOfAnAdoptedReleaseStays(t *testing.T) {

@@ -20,11 +20,15 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 	made := asked.Release
 	spec := *r.app.Release
 	attempts := spec.Attempts
-	if last := r.report.Release; last != nil {
+	last, isOthers := r.report.Release, len(r.chart.stored) > 0 && r.chart.stored[0].ByOthers
+	switch {
+	case last != nil && !isOthers:
 		attempts = last.Attempts // the custom resource may not say them yet
-		if spec.Reset == last.Reset {
-			spec.Reset = ""
-		}
+	case isOthers && r.app.Adoption.Takes() && attempts.Generation == spec.Generation-1: // it was suspended for that, which asks for nothing else
+		attempts.Generation = spec.Generation
+	}
+	if last != nil && spec.Reset == last.Reset {
+		spec.Reset = ""
 	}
 	if spec.Reset != "" {
 		attempts = remedy.Attempts{}
