@@ -170,8 +170,10 @@ spec:
   maxReplicas: 3
   scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: nobody}
   metrics: [{type: Resource, resource: {name: cpu, target: {type: Utilization, averageUtilization: 50}}}]
----
-apiVersion: batch/v1
+`
+
+// runningJob is waited for by both. Its pod runs until its annotation is gone.
+const runningJob = `apiVersion: batch/v1
 kind: Job
 metadata: {name: runs, namespace: NAMESPACE}
 spec:
@@ -185,6 +187,7 @@ func TestAnApplicationIsNotHealthyBeforeItServes(t *testing.T) {
 	w.app("flux", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
 	w.ready("flux")
 	w.kubectl("delete", "kustomization.kustomize.toolkit.fluxcd.io/flux")
+	w.repo.Commit(map[string]string{"app/job.yaml": strings.ReplaceAll(runningJob, "NAMESPACE", w.ns)}, "a Job")
 	w.application("argo", "app", automated)
 	want := map[string]string{"lb": "Progressing Waiting", "in": "Progressing Waiting", "hpa": `Degraded the HPA controller was unable to get the target's current scale`, "runs": "Progressing Waiting"}
 	w.becomes("argo", func(o *unstructured.Unstructured) bool {
@@ -201,4 +204,27 @@ func TestAnApplicationIsNotHealthyBeforeItServes(t *testing.T) {
 	w.becomes("argo", func(o *unstructured.Unstructured) bool {
 		return text(o, "status", "health", "status") == "Progressing" && strings.HasPrefix(why(o, "hpa"), "Degraded")
 	})
+}
+
+// TestAKustomizationWaitsForItsJobs: as in Flux a Job is ready when it has completed, and what depends on it comes after that.
+func TestAKustomizationWaitsForItsJobs(t *testing.T) {
+	w := newWorld(t, app.Policy{}, "-- migrate/job.yaml --\n"+runningJob+configMaps("web", "web"))
+	w.fileSource("repo", w.repo)
+	w.dependent("migrate", "repo", "wait: true")
+	w.dependent("web", "repo", "", "migrate")
+	w.await(w.Watch(t, kustomizations, w.ns, "migrate"), func(o *unstructured.Unstructured) bool {
+		return strings.Contains(fmt.Sprint(entries(o, "status", "conditions")), "Job.batch "+w.ns+"/runs")
+	})
+	w.await(w.Watch(t, jobs, w.ns, "runs"), func(o *unstructured.Unstructured) bool {
+		ready, _, _ := unstructured.NestedInt64(o.Object, "status", "active")
+		return ready == 1
+	})
+	if w.isThere(configmaps, "web") || isReadyNow(w.get(kustomizations, "migrate")) {
+		t.Error("the Job runs, and its Kustomization is ready")
+	}
+	w.kubectl("annotate", "pod", "-l", "job-name=runs", "sandbox.truce.dev/ready-")
+	w.ready("web")
+	if job := w.get(jobs, "runs"); conditionText(job, "Complete") == "" {
+		t.Errorf("what depends on the Job came first: %v", job.Object["status"])
+	}
 }

@@ -14,6 +14,8 @@ func assessOwnRules(o object.Object) (s health.Status, ok bool) {
 	switch gvk.Group + "/" + gvk.Kind {
 	case "/Pod":
 		return assessPod(o)
+	case "batch/Job":
+		return assessJob(o)
 	case "apiregistration.k8s.io/APIService":
 		return apiService(o)
 	}
@@ -47,6 +49,20 @@ func crashes(o object.Object) bool {
 		}
 	}
 	return false
+}
+
+// assessJob: kstatus calls a Job done as soon as it runs. Flux and Helm wait until it has completed (fluxcd/pkg/runtime/statusreaders, seen with
+// kustomize-controller v1.9.4): what depends on a migration must not begin before its end.
+func assessJob(o object.Object) (health.Status, bool) {
+	for _, kind := range []string{"Complete", "Failed"} {
+		if health.Condition(o, kind)["status"] == "True" {
+			return health.Status{}, false
+		}
+	}
+	if suspended(o) {
+		return health.Status{}, false
+	}
+	return health.Status{Code: health.Progressing, Message: "waiting for the Job to complete"}, true
 }
 
 // apiService: kstatus knows no condition called Available. While it is not, the API that its users need is not there.
