@@ -138,6 +138,19 @@ func TestPruneFalseAndAnnotationsKeep(t *testing.T) {
 	}
 }
 
+// TestAnObjectWithoutANamespaceIsRefused: Flux and Argo CD apply none to the namespace default that no file names.
+func TestAnObjectWithoutANamespaceIsRefused(t *testing.T) {
+	w := newWorld(t, app.Policy{}, "-- app/homeless.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: homeless}}\n"+configMaps("app", "a"))
+	w.app("app", "./app", defaultSpec)
+	w.fails("app", "app/homeless.yaml:1: ConfigMap homeless: no namespace: set metadata.namespace")
+	w.until("the others to be there", func() bool { return w.isThere(configmaps, "a") })
+	w.edit("app/homeless.yaml", "{name: homeless}", "{name: homeless, namespace: "+w.ns+"}")
+	w.ready("app")
+	if !w.isThere(configmaps, "homeless") {
+		t.Error("it is not there")
+	}
+}
+
 // emptied are the ways in which a source can say nothing, or nothing that can be understood.
 var emptied = map[string]struct {
 	do   func(t *testing.T, w *world)
@@ -149,7 +162,7 @@ var emptied = map[string]struct {
 	"a directory without manifests": {
 		func(_ *testing.T, w *world) {
 			w.repo.ForcePush(map[string]string{"app/README.md": "nothing here\n"}, "emptied")
-		}, []string{"app", "neither a kustomization file nor manifests"},
+		}, []string{"no object at all", "nothing is pruned"},
 	},
 	"a kustomization without resources": {
 		func(_ *testing.T, w *world) {

@@ -208,6 +208,9 @@ func (r *appRun) normalize(ctx context.Context) error {
 	if r.app.Policy.Mode == app.Preview {
 		r.report.Planned = plannedHooks(r.set)
 	}
+	for _, o := range r.set.Homeless {
+		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: no namespace: set metadata.namespace, or that of the app (spec.targetNamespace, or spec.destination.namespace of an Application)", o.File, o.Line, o.Data.ShownID()))
+	}
 	for _, o := range r.set.Nameless {
 		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.Data.ShownID(), o.Nameless()))
 	}

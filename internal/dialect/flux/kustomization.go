@@ -160,18 +160,13 @@ func (r *reading) pin(cr object.Object) string {
 	return text
 }
 
-// path cleans a directory of the source. Flux takes a leading slash for the source's root, and so does truce.
+// path cleans a directory of the source. As in Flux a leading slash is the source's root, and nothing is above that.
 func (r *reading) path(text string) string {
 	if strings.ContainsRune(text, 0) {
 		r.Problem("spec.path", "holds a zero byte")
 		return "."
 	}
-	dir := path.Clean(strings.TrimLeft(text, "/"))
-	if dir == ".." || strings.HasPrefix(dir, "../") {
-		r.Problem("spec.path", "%q leads out of the source", text)
-		return "."
-	}
-	return dir
+	return cmp.Or(strings.TrimLeft(path.Clean("/"+text), "/"), ".")
 }
 
 func pruneMode(yes bool) app.Prune {

@@ -97,6 +97,7 @@ func rendered(t *testing.T, files tree, u *discover.Unit) {
 		return
 	}
 	of := app.App{Key: u.App.Key, Namespace: u.App.Namespace, DefaultNamespace: u.App.DefaultNamespace, Policy: app.Policy{Mode: app.Observe}}
+	of.DefaultNamespace.Name = cmp.Or(of.DefaultNamespace.Name, "default")
 	set, err := desired.Normalize(r.Objects, of, func(g object.GVK) desired.Scope {
 		return cmp.Or(scopes[g.Kind], map[bool]desired.Scope{true: desired.Namespaced, false: desired.Unserved}[desired.IsBuiltInGroup(g.Group)])
 	})

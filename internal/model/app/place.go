@@ -18,7 +18,7 @@ type Manifests struct {
 	Include, Exclude string // globs against the path below the directory; "{a,b}" lists alternatives
 }
 
-// DefaultNamespace is the namespace of namespaced objects that name none. Its zero value is "default", as in kubectl.
+// DefaultNamespace is the namespace of namespaced objects that name none. Its zero value is none: they are refused, as by Flux and Argo CD.
 type DefaultNamespace struct {
 	Name string
 	// Make says whether it is made where it is missing. It has no owner then, and is not deleted with the app.

@@ -1,15 +1,17 @@
 package desired
 
 import (
+	"cmp"
+
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
 // NormalizeUnmarked makes the Set of what is rendered for no app: like Settle, without the mark of an app. The namespace is that of
-// objects that name none.
+// objects that name none; the empty one is "default", as in kubectl.
 func NormalizeUnmarked(rendered []render.Object, namespace string, scope func(object.GVK) Scope) (Set, error) {
-	s, err := Normalize(rendered, app.App{Namespace: namespace}, scope)
+	s, err := Normalize(rendered, app.App{Namespace: cmp.Or(namespace, "default")}, scope)
 	if err != nil {
 		return Set{}, err
 	}

@@ -50,6 +50,8 @@ type Set struct {
 	Repeated []string
 	// Nameless are described too, and left out: they have generateName and no name.
 	Nameless []render.Object
+	// Homeless are described too, and left out: their kind lives in namespaces, and neither they nor the app name one.
+	Homeless []render.Object
 }
 
 // Scope says whether a kind lives in namespaces.
@@ -79,7 +81,12 @@ func Normalize(rendered []render.Object, a app.App, scope func(object.GVK) Scope
 			s.Nameless = append(s.Nameless, r)
 			continue
 		}
-		o := normalizeObject(r, a, scopeOf(r.Data.GVK(), crds, scope))
+		where := scopeOf(r.Data.GVK(), crds, scope)
+		o := normalizeObject(r, a, where)
+		if where == Namespaced && o.ID.Namespace == "" {
+			s.Homeless = append(s.Homeless, r)
+			continue
+		}
 		first, twice := seen[o.ID]
 		if twice && a.PartOf(first.File) == a.PartOf(r.File) {
 			return Set{}, fmt.Errorf("%s is described twice: %s:%d and %s:%d", o.ID, first.File, first.Line, r.File, r.Line)
@@ -122,7 +129,9 @@ func inNamespace(r render.Object, a app.App, scope Scope) object.Object {
 	case scope == ClusterWide:
 		delete(meta, "namespace")
 	case scope == Namespaced && data.Namespace() == "":
-		meta["namespace"] = cmp.Or(a.Namespace, a.DefaultNamespace.Name, "default") // as kubectl does
+		if to := cmp.Or(a.Namespace, a.DefaultNamespace.Name); to != "" {
+			meta["namespace"] = to
+		}
 	}
 	addMetadata(meta, a.Overlay.Metadata)
 	return data

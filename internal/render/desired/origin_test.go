@@ -68,7 +68,7 @@ func plainly(a app.App) *render.Directory {
 func originStory(t *testing.T, a *txtar.Archive) (got string, want *txtar.File) {
 	t.Helper()
 	tree, dir, ask := memTree{fstest.MapFS{}}, ".", ""
-	of := app.App{Key: app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}}
+	of := app.App{DefaultNamespace: app.DefaultNamespace{Name: "default"}, Key: app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}}
 	for i, f := range a.Files {
 		name, isInput := strings.CutPrefix(f.Name, "in/")
 		switch {

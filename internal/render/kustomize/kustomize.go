@@ -110,9 +110,6 @@ func (k *Renderer) generate(b *build) (plain bool, err error) {
 	if k.Plain != nil && len(roots) == 0 && !b.request.HasEdits() {
 		return true, nil
 	}
-	if len(manifests)+len(roots) == 0 {
-		return false, errors.New("neither a kustomization file nor manifests")
-	}
 	b.file = path.Join(b.request.Path, "kustomization.yaml")
 	b.root = generated(b.request.Path, walkOrder(manifests, roots))
 	return false, nil

@@ -73,9 +73,6 @@ func manifestFiles(r render.Request) ([]string, error) {
 	if len(roots) > 0 {
 		return nil, fmt.Errorf("%s has a kustomization file", roots[0])
 	}
-	if len(manifests) == 0 {
-		return nil, fmt.Errorf("neither a kustomization file nor manifests")
-	}
 	return manifests, nil
 }
 

@@ -105,7 +105,6 @@ func TestWhatPlainCannotReadIsSaid(t *testing.T) {
 		"render .: b.yaml:2: ConfigMap a is already at a.yaml:1":   {Files: tree("a.yaml", object("a"), "b.yaml", "\n"+object("a")), Path: "."},
 		"render .: plain manifests take no namespace and no edits": {Files: tree("a.yaml", object("a")), Path: ".", Namespace: "x"},
 		"render .: sub has a kustomization file":                   {Files: tree("sub/kustomization.yml", "", "a.yaml", object("a")), Path: "."},
-		"render .: neither a kustomization file nor manifests":     {Files: tree("a.txt", ""), Path: "."},
 		"render nope: open nope: file does not exist":              {Files: tree("a.txt", ""), Path: "nope"},
 		"render .: a.jsonnet: jsonnet is not supported":            {Files: tree("a.jsonnet", ""), Path: ".", Directory: &render.Directory{}},
 		"render .: include: pattern {a is not closed":              {Files: tree(), Path: ".", Directory: &render.Directory{Include: "{a"}},

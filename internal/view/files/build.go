@@ -1,6 +1,7 @@
 package files
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -99,6 +100,7 @@ func (b *offlineBuild) objects(ctx context.Context, a app.App, p view.Preview) (
 	if err != nil {
 		return nil, err
 	}
+	a.DefaultNamespace.Name = cmp.Or(a.DefaultNamespace.Name, "default") // as in kubectl
 	set, err := desired.Normalize(rendered.Objects, a, offlineScope)
 	set.KnowSecrets(redact.KnownOrNil(rendered.Secrets))
 	return set.Objects, err
