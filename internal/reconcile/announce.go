@@ -25,6 +25,9 @@ func (r *appRun) announceObjects(ctx context.Context) error {
 	if err == nil {
 		err = look.normalize(ctx)
 	}
+	if err == nil {
+		err = look.authorize(ctx)
+	}
 	var f *stageError
 	if err != nil && (!errors.As(err, &f) || f.reason == report.ClusterFailed) {
 		return err
@@ -43,7 +46,7 @@ func (e *Engine) askFor(by asker, id object.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if rec := e.objects[id]; rec == nil || rec.ownedBy() != by.app {
-		e.waiting[id] = by
+		e.await(id, by)
 	}
 }
 

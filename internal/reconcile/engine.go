@@ -76,8 +76,8 @@ type appState struct {
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
 	leavingAt    string
 	leavesSince  time.Time
-	announced    string           // those at which it asked for its objects while it waits for dependencies
 	admitted     string           // the revision and generation at which the dependencies were ready last (admittedKey); empty for none in this process
+	announced    string           // those at which the app, waiting for its dependencies, asked for its objects last
 	syncRequest  string           // the token of the newest order that a run was about; empty for none in this process
 	variables    *variables.Set   // of the newest render; nil for none
 	chart        *release.Request // the same, of objects of a chart

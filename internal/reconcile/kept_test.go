@@ -119,3 +119,36 @@ func TestAnObjectIsTakenOverBetweenTwoReconciles(t *testing.T) {
 		<-order
 	}
 }
+
+// TestTheAppThatWantsMoreHasTheObject: one that is content with an object that is there neither fails without it nor takes another app's place.
+func TestTheAppThatWantsMoreHasTheObject(t *testing.T) {
+	e := NewEngine(Dependencies{}, nil)
+	named := func(name string, how hold) asker {
+		return asker{app.Key{Kind: "Kustomization", Namespace: "shop", Name: name}, app.Enforce, how}
+	}
+	claims := func(by asker) (*managedObject, error) {
+		r, _, err := e.claimObject(shared(), by, fight.Memory{})
+		return r, err
+	}
+	if r, err := claims(named("creates", createsOnly)); r == nil || err != nil {
+		t.Fatalf("the first does not have it: %v", err)
+	}
+	if r, err := claims(named("defines", defines)); r == nil || err != nil {
+		t.Fatalf("it stays with an app that only creates it: %v", err)
+	}
+	if r, err := claims(named("keeps", keeps)); r == nil || err != nil || r.owner.Name != "keeps" {
+		t.Fatalf("it stays with a chart: %v", err)
+	}
+	if r, err := claims(named("other", keeps)); r != nil || err == nil {
+		t.Error("two keep it")
+	}
+	if r, err := claims(named("creates", createsOnly)); r != nil || err != nil {
+		t.Errorf("that another app has it is a problem: %v", err)
+	}
+	if w := e.waiting[shared()]; w.app.Name != "other" {
+		t.Errorf("%s gets it next", w.app)
+	}
+	if got := e.sharedObjects(app.Key{Kind: "Kustomization", Namespace: "shop", Name: "keeps"}); len(got) != 1 || got[0].With.Name != "other" {
+		t.Errorf("its owner reports %v", got)
+	}
+}

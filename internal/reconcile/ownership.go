@@ -134,11 +134,18 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 		r.hold = by.has()
 		return r, nil, nil
 	}
-	e.waiting[id] = by
+	e.await(id, by)
 	if !by.needs() {
 		return nil, nil, nil
 	}
 	return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
+}
+
+// await has an object passed to an app when its owner lets go of it, unless another app waits that wants more with it. The caller holds mu.
+func (e *Engine) await(id object.ID, by asker) {
+	if other, ok := e.waiting[id]; !ok || other.hold <= by.hold {
+		e.waiting[id] = by
+	}
 }
 
 func (r *appRun) identities() []inventory.Entry {
