@@ -53,10 +53,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 	}
 	waves := r.syncWaves()
 	for _, o := range r.set.Objects {
-		rec, before, err := r.engine.claimObject(o.ID, r.asks(o), memories[o.ID])
-		if err != nil {
-			r.problems = append(r.problems, err)
-		}
+		rec, before := r.claim(o, memories[o.ID])
 		if rec == nil {
 			continue
 		}
@@ -81,6 +78,15 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 	r.renewed = r.renewed || len(left) > 0
 	r.state.wanted = wanted
 	return left, taken, nil
+}
+
+// claim is claimObject, with its error as a problem of the app.
+func (r *appRun) claim(o desired.Object, memory fight.Memory) (rec, taken *managedObject) {
+	rec, taken, err := r.engine.claimObject(o.ID, r.asks(o), memory)
+	if err != nil {
+		r.problems = append(r.problems, err)
+	}
+	return rec, taken
 }
 
 // memories recalls what an earlier process remembered of the objects that this app has no record of yet.

@@ -7,7 +7,6 @@
 package othercontroller
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"slices"
@@ -100,7 +99,7 @@ func (o Controller) othersStatus(ctx context.Context, c *cluster.Client, gvk obj
 	}
 	for _, other := range list.Items {
 		for _, e := range other.ManagedFields {
-			isStatus := e.Manager == o.status && e.Time != nil && e.FieldsV1 != nil && bytes.Contains(e.FieldsV1.Raw, []byte(`"f:status"`))
+			isStatus := e.Manager == o.status && e.Time != nil && e.FieldsV1 != nil && strings.Contains(e.FieldsV1.GetRawString(), `"f:status"`)
 			if isStatus && !slices.ContainsFunc(since, func(s time.Time) bool { return !e.Time.After(s) }) {
 				return fmt.Sprintf("%s wrote the status of %s %s/%s at %s; it may run outside this cluster", o.status, gvk.Kind, other.Namespace, other.Name,
 					e.Time.UTC().Format(time.RFC3339)), nil
