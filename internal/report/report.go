@@ -56,7 +56,7 @@ type Report struct {
 	// Inherited are the objects that the app's adoption would take into its inventory; of a preview alone.
 	Inherited []ListedObject
 	Shared    []Shared
-	// Repeated are sentences about objects that several sources of the app describe.
+	// Repeated are sentences about objects that the app describes several times.
 	Repeated []string
 	Rollout  Rollout    // the newest one
 	Layout   app.Layout // what the directory was found to be; empty before it was rendered

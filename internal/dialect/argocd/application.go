@@ -41,6 +41,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 		Deleting:         cr.At("metadata", "deletionTimestamp") != nil,
 		Wait:             app.WaitApplied,
 		Health:           health.Serving,
+		LastCounts:       true,
 		Validation:       app.ValidateNone,
 		Policy:           r.policy(cr, process),
 		Aside:            moments,

@@ -164,6 +164,8 @@ type App struct {
 	Ignore       ignore.Rules
 	Adoption     Adoption
 
+	// LastCounts says that of several descriptions of an object in a source the last one counts (Argo CD). Else they are refused (Flux).
+	LastCounts bool
 	// Aside are annotations by which an object says that it is made at some moment, and not kept in sync: it is left out.
 	Aside optout.Moments
 	// Waves are annotations with the wave of an object, of which the first counts that is a number: an operation applies lower ones first, and the next

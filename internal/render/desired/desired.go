@@ -46,7 +46,7 @@ type Set struct {
 	Objects []Object
 	// Hooks are described too, and left out: they bear one of app.Aside.
 	Hooks []Hook
-	// Repeated says which objects several sources describe. Of these the last one counts.
+	// Repeated says which objects are described several times. Of these the last one counts.
 	Repeated []string
 	// Nameless are described too, and left out: they have generateName and no name.
 	Nameless []render.Object
@@ -88,12 +88,14 @@ func Normalize(rendered []render.Object, a app.App, scope func(object.GVK) Scope
 			continue
 		}
 		first, twice := seen[o.ID]
-		if twice && a.PartOf(first.File) == a.PartOf(r.File) {
+		sameSource := a.PartOf(first.File) == a.PartOf(r.File)
+		if twice && sameSource && !a.LastCounts {
 			return Set{}, fmt.Errorf("%s is described twice: %s:%d and %s:%d", o.ID, first.File, first.Line, r.File, r.Line)
 		}
 		if twice {
 			s.replace(o)
-			s.Repeated = append(s.Repeated, fmt.Sprintf("%s is described by several sources: %s:%d counts, and %s:%d does not", o.ID, r.File, r.Line, first.File, first.Line))
+			by := map[bool]string{true: "twice", false: "by several sources"}[sameSource]
+			s.Repeated = append(s.Repeated, fmt.Sprintf("%s is described %s: %s:%d counts, and %s:%d does not", o.ID, by, r.File, r.Line, first.File, first.Line))
 		} else {
 			s.Objects = append(s.Objects, o)
 		}

@@ -50,6 +50,9 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 			return nil, &render.Error{File: file, Err: err}
 		}
 		objects, err := render.Manifests(file, data)
+		if err != nil && r.Directory != nil && !isManifest(data) {
+			continue // values, templates and the like lie beside the manifests
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -58,8 +61,18 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 			return nil, &render.Error{File: file, Err: fmt.Errorf("more than %d objects: %w", limits.Objects, render.ErrLimit)}
 		}
 	}
+	if r.Directory != nil { // Argo CD takes the last one of several, see desired.Normalize
+		return all, nil
+	}
 	return all, checkUnique(all)
 }
+
+// isManifest reports whether a file that cannot be read was meant as a manifest, as Argo CD guesses it: it has the fields of one.
+func isManifest(data []byte) bool {
+	return manifestField[0].Match(data) && manifestField[1].Match(data)
+}
+
+var manifestField = [2]*regexp.Regexp{regexp.MustCompile(`(?m)^\s*"?apiVersion"?\s*:`), regexp.MustCompile(`(?m)^\s*"?kind"?\s*:`)}
 
 // manifestFiles returns the manifest files of the request in walking order.
 func manifestFiles(r render.Request) ([]string, error) {
