@@ -10,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/decide/lifecycle"
@@ -237,13 +238,13 @@ func (r *appRun) trustIn(revision int, text []byte) release.Trust {
 }
 
 // isInherited reports whether a release that others have made is taken as it is, where it is of the chart and the values that are asked for: it was
-// there when the app was adopted, or the app is only observed.
+// there when the app was adopted, which is known to the second, or the app is only observed.
 func (r *appRun) isInherited(newest releases.Stored, text []byte) bool {
 	a := r.app.Adoption
 	if !newest.ByOthers || r.app.Release.Rendered != r.app.Release.Renders {
 		return false
 	}
-	return r.app.Policy.Mode == app.Observe || a.Takes() && (a.At.IsZero() || !releases.LastDeployed(text).After(a.At))
+	return r.app.Policy.Mode == app.Observe || a.Takes() && (a.At.IsZero() || !releases.LastDeployed(text).Truncate(time.Second).After(a.At))
 }
 
 // marksOf are what helm-controller puts on the objects of a release before it stores them.
