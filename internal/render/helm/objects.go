@@ -99,16 +99,14 @@ func (b *build) definitions() ([]render.Object, error) {
 func (b *build) definition(file, doc string) ([]render.Object, error) {
 	found, err := decodeManifest(file, []byte(doc))
 	for i, o := range found {
-		found[i].Definition = true
+		found[i].Definition, found[i].Line = true, 1
 		if b.request.Chart.Use == release.MakeObjects {
-			found[i].Line = 1
 			continue
 		}
 		annotate(o.Data, policyKey, "keep")
 		if b.request.Chart.CRDs == release.CreateCRDs {
 			annotate(o.Data, createOnly, "IfNotPresent")
 		}
-		found[i].Line = 1
 	}
 	return found, err
 }

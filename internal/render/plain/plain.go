@@ -3,17 +3,19 @@
 // In: a directory of YAML and JSON files without a kustomization file.
 // Out: their objects in file order, each with its file and line.
 // Promise: gives what Kustomize gives for the generated kustomization of the same directory (zero Directory), or what
-// Argo CD reads (Directory set); two files that name one object are an error.
+// Argo CD reads (Directory set), where alone two files may name one object, and a file that holds no manifest may be broken.
 // Not here: kustomization files, namespaces and patches (kustomize).
 package plain
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io/fs"
 	"path"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
@@ -67,12 +69,11 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 	return all, checkUnique(all)
 }
 
-// isManifest reports whether a file that cannot be read was meant as a manifest, as Argo CD guesses it: it has the fields of one.
+// isManifest reports whether a file that cannot be read may be a manifest: it has a field of one anywhere, or is no text.
+// Its objects must not count as gone from Git, and be pruned, because of an error in the file.
 func isManifest(data []byte) bool {
-	return manifestField[0].Match(data) && manifestField[1].Match(data)
+	return bytes.Contains(data, []byte("apiVersion")) || bytes.Contains(data, []byte("kind")) || !utf8.Valid(data) || bytes.ContainsRune(data, 0)
 }
-
-var manifestField = [2]*regexp.Regexp{regexp.MustCompile(`(?m)^\s*"?apiVersion"?\s*:`), regexp.MustCompile(`(?m)^\s*"?kind"?\s*:`)}
 
 // manifestFiles returns the manifest files of the request in walking order.
 func manifestFiles(r render.Request) ([]string, error) {

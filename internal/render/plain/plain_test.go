@@ -100,6 +100,23 @@ func TestArgoReadsWhatTheDirectoryAsksFor(t *testing.T) {
 	}
 }
 
+// TestABrokenManifestIsNotTakenForAnotherFile: the objects of a file that is left out would be pruned.
+func TestABrokenManifestIsNotTakenForAnotherFile(t *testing.T) {
+	for text, leftOut := range map[string]bool{
+		"{{ a template, and no manifest\n":                                          true,
+		"replicas: [\n":                                                             true,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a\n":                     false,
+		`{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"a"}`:             false,
+		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: \"b}\n":   false,
+		"\xff\xfea\x00p\x00i\x00V\x00e\x00r\x00s\x00i\x00o\x00n\x00:\x00 \x00v\x00": false,
+	} {
+		_, err := plain.Renderer{}.Render(t.Context(), render.Request{Files: tree("apps/a.yaml", text), Path: "apps", Directory: &render.Directory{}})
+		if (err == nil) != leftOut {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestWhatPlainCannotReadIsSaid(t *testing.T) {
 	for want, r := range map[string]render.Request{
 		"render .: b.yaml:2: ConfigMap a is already at a.yaml:1":   {Files: tree("a.yaml", object("a"), "b.yaml", "\n"+object("a")), Path: "."},
