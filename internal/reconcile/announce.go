@@ -41,7 +41,7 @@ func (r *appRun) announceObjects(ctx context.Context) error {
 	return nil
 }
 
-// askFor has an object passed to an app when another app lets go of it.
+// askFor has an object passed to an app when its owner releases it.
 func (e *Engine) askFor(by asker, id object.ID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

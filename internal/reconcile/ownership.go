@@ -147,7 +147,7 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 	return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
 }
 
-// await has an object passed to an app when its owner lets go of it, unless another app waits that wants more with it. The caller holds mu.
+// await has an object passed to an app when its owner releases it, unless another app waits that wants more with it. The caller holds mu.
 func (e *Engine) await(id object.ID, by asker) {
 	if other, ok := e.waiting[id]; !ok || other.hold <= by.hold {
 		e.waiting[id] = by
