@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -25,8 +26,8 @@ const (
 )
 
 // DecodeValue decodes a document as JSON has it: maps, lists, strings, booleans, int64, float64, nil. It reads YAML as Kustomize
-// does (1.2 core schema with merge keys: "yes" is a string) and refuses duplicate keys, keys that are no scalars, and bombs.
-// Errors are *Error with the line.
+// does (1.2 core schema with merge keys: "yes" is a string, a date becomes that of RFC 3339) and refuses
+// duplicate keys, keys that are no scalars, and bombs. Errors are *Error with the line.
 func DecodeValue(file string, document *yaml.Node) (any, error) {
 	c := converter{file: file}
 	return c.value(document, 0)
@@ -209,10 +210,9 @@ func (c *converter) scalar(n *yaml.Node) (any, error) {
 	switch n.ShortTag() {
 	case "!!null":
 		return nil, nil
-	case "!!int", "!!float", "!!bool":
+	case "!!int", "!!float", "!!bool", "!!timestamp", "!!binary":
 		return c.plain(n)
 	}
-	// Strings, and timestamps and binaries as they are written: JSON has neither.
 	return n.Value, nil
 }
 
@@ -222,6 +222,8 @@ func (c *converter) plain(n *yaml.Node) (any, error) {
 		return nil, yamlError(c.file, err)
 	}
 	switch v := v.(type) {
+	case time.Time: // JSON has none; so encoding/json writes it
+		return v.Format(time.RFC3339Nano), nil
 	case int:
 		return int64(v), nil
 	case uint64:

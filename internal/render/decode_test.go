@@ -41,7 +41,7 @@ merged: {<<: {a: 1, b: 1}, b: 2}
 	want := object.Object{
 		"apiVersion": "example.com/v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"},
 		"int": int64(3), "hex": int64(16), "big": int64(9223372036854775807), "huge": float64(18446744073709551615),
-		"float": 1.5, "whole": int64(2), "yes": "yes", "bool": true, "none": nil, "date": "2020-01-01", "octal": "010", "text": "a\n",
+		"float": 1.5, "whole": int64(2), "yes": "yes", "bool": true, "none": nil, "date": "2020-01-01T00:00:00Z", "octal": "010", "text": "a\n",
 		"merged": map[string]any{"a": int64(1), "b": int64(2)}, "1": "one",
 	}
 	if diff := cmp.Diff(want, objects[0].Data); diff != "" {

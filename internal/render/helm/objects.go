@@ -28,7 +28,7 @@ func (b *build) objects(out output) ([]render.Object, error) {
 	places := places{build: b, texts: map[string][]byte{}, seen: map[string]int{}}
 	for _, m := range slices.Concat(out.manifests, b.shownHooks(out.hooks)) {
 		file, line := places.of(m)
-		found, err := decodeManifest(file, []byte(m.Content))
+		found, err := b.decode(file, []byte(m.Content))
 		if err != nil {
 			return nil, err
 		}
@@ -57,6 +57,16 @@ func (b *build) shownHooks(hooks []*releasev1.Hook) []releaseutil.Manifest {
 		out = append(out, releaseutil.Manifest{Name: h.Path, Content: h.Manifest, Head: &releaseutil.SimpleHead{Kind: h.Kind}})
 	}
 	return out
+}
+
+// decode reads a manifest. Flux's helm-controller has Kustomize label each one, which reads a plain yes as a string and not as a boolean.
+func (b *build) decode(file string, text []byte) ([]render.Object, error) {
+	if b.request.Chart.Use != release.MakeObjects {
+		if found, err := render.Manifests(file, text); err == nil {
+			return found, nil
+		}
+	}
+	return decodeManifest(file, text)
 }
 
 // decodeManifest reads a manifest as Helm does, for which the last of two equal keys counts.

@@ -21,7 +21,7 @@ const whole = 8 << 20
 // pieceBytes bounds a document of a stream, and an item of a List: far more than an API server holds of one object.
 const pieceBytes = 16 << 20
 
-// EachObject decodes the objects of a stream of any length, one after the other, as render.Manifests does those of a file. Of what is longer than 8 MiB it
+// EachObject decodes the objects of a stream of any length, one after the other, as kubectl does those of a file. Of what is longer than 8 MiB it
 // reads a document at a time, and of the lists that kubectl and the API server print an item. A document or item of more than 16 MiB is an
 // error that wraps render.ErrLimit. An error of use ends it.
 func EachObject(name string, in io.Reader, use func(render.Object) error) error {
@@ -61,6 +61,7 @@ func (e each) piece(data []byte, lines int, list object.Object) error {
 	}
 	for _, n := range nodes {
 		shiftLines(n, lines)
+		asKubectl(n)
 		if list != nil {
 			n = singleItemList(list, n)
 		}

@@ -42,6 +42,10 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 		return nil, err
 	}
 	limits := r.Limits.OrDefault()
+	read := render.Manifests
+	if r.Directory != nil {
+		read = kubectlManifests
+	}
 	var all []render.Object
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
@@ -51,7 +55,7 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 		if err != nil {
 			return nil, &render.Error{File: file, Err: err}
 		}
-		objects, err := render.Manifests(file, data)
+		objects, err := read(file, data)
 		if err != nil && r.Directory != nil && !isManifest(data) {
 			continue // values, templates and the like lie beside the manifests
 		}
