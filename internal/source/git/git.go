@@ -150,21 +150,30 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 
 // fetchAny looks for a name that may be a branch's or a tag's among both.
 func (s *Store) fetchAny(ctx context.Context, a address, spec source.Spec) (source.Artifact, error) {
-	name := spec.Ref.Any
-	if name == "" || spec.Ref != (source.Ref{Any: name}) {
-		return s.fetch(ctx, a, spec)
+	var artifact source.Artifact
+	err := eachMeaning(spec.Ref, func(r source.Ref) (err error) {
+		spec.Ref = r
+		artifact, err = s.fetch(ctx, a, spec)
+		return err
+	})
+	return artifact, err
+}
+
+// eachMeaning tries a reference: a name that may be a branch's or a tag's as a branch's, and as a tag's where no branch has it.
+func eachMeaning(r source.Ref, try func(source.Ref) error) error {
+	name := r.Any
+	if name == "" || r != (source.Ref{Any: name}) {
+		return try(r)
 	}
-	spec.Ref = source.Ref{Branch: name}
-	artifact, err := s.fetch(ctx, a, spec)
+	err := try(source.Ref{Branch: name})
 	if errorReason(err) != source.RefNotFound {
-		return artifact, err
+		return err
 	}
-	spec.Ref = source.Ref{Tag: name}
-	artifact, tagErr := s.fetch(ctx, a, spec)
+	tagErr := try(source.Ref{Tag: name})
 	if errorReason(tagErr) == source.RefNotFound {
-		return artifact, sourceError(source.RefNotFound, "neither a branch nor a tag is called %q: %w; %w", name, err, tagErr)
+		return sourceError(source.RefNotFound, "neither a branch nor a tag is called %q: %w; %w", name, err, tagErr)
 	}
-	return artifact, tagErr
+	return tagErr
 }
 
 func (s *Store) fetch(ctx context.Context, a address, spec source.Spec) (source.Artifact, error) {

@@ -42,7 +42,12 @@ func (s *Store) History(ctx context.Context, spec source.Spec, at Lines) (map[in
 	if err != nil {
 		return nil, &source.Error{Op: "history", Subject: a.String(), Reason: source.URLInvalid, Err: err}
 	}
-	changes, err := s.history(ctx, a, spec, at)
+	var changes map[int]Change
+	err = eachMeaning(spec.Ref, func(r source.Ref) (err error) {
+		spec.Ref = r
+		changes, err = s.history(ctx, a, spec, at)
+		return err
+	})
 	if err != nil {
 		err = fetchError(ctx, a, spec.Auth, err)
 	}

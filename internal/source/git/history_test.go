@@ -17,7 +17,7 @@ func TestHistoryTellsWhoTouchedALine(t *testing.T) {
 		r.Commit(map[string]string{"other": strings.Repeat("x", i)}, "noise")
 	}
 	for form, way := range everyTransport(t, r) {
-		spec := way.spec(source.Ref{Branch: "main"})
+		spec := way.spec(source.Ref{Any: "main"})
 		a := fetch(t, way.store, spec)
 		got, err := way.store.History(t.Context(), spec, git.Lines{Commit: a.Commit, File: "a.yaml", Lines: []int{1, 2}})
 		if err != nil {

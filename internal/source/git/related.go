@@ -17,7 +17,12 @@ func (s *Store) Related(ctx context.Context, spec source.Spec, was, is string) (
 	if err != nil {
 		return true, &source.Error{Op: "history", Subject: a.String(), Reason: source.URLInvalid, Err: err}
 	}
-	related, err := s.related(ctx, a, spec, [2]string{was, is})
+	related := true
+	err = eachMeaning(spec.Ref, func(r source.Ref) (err error) {
+		spec.Ref = r
+		related, err = s.related(ctx, a, spec, [2]string{was, is})
+		return err
+	})
 	if err != nil {
 		err = fetchError(ctx, a, spec.Auth, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
@@ -11,7 +12,7 @@ import (
 func TestAnUnrelatedHistoryIsRecognised(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "1\n"})
 	for form, way := range everyTransport(t, r) {
-		spec := way.spec(source.Ref{Branch: "main"})
+		spec := way.spec(source.Ref{Any: "main"}) // as an Application names it
 		ask := func(was, is, what string, want bool) {
 			t.Helper()
 			if got, err := way.store.Related(t.Context(), spec, was, is); err != nil || got != want {
@@ -41,5 +42,21 @@ func TestAHistoryThatIsNotKnownToItsRootIsNotCalledUnrelated(t *testing.T) {
 	a := fetch(t, s, spec)
 	if got, err := s.Related(t.Context(), spec, first, a.Commit); err != nil || !got {
 		t.Errorf("related is %t (%v), want true", got, err)
+	}
+}
+
+// TestATagHasAHistory: a name that may be a branch's or a tag's is looked for among both.
+func TestATagHasAHistory(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "1\n"})
+	first := r.Head()
+	second := r.Commit(map[string]string{"a": "2\n"}, "more")
+	r.Tag("v1.0.0", second)
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
+	s, spec := newStore(t), source.Spec{URL: server.URL, Ref: source.Ref{Any: "v1.0.0"}}
+	if got, err := s.Related(t.Context(), spec, first, second); err != nil || !got {
+		t.Errorf("related is %t (%v), want true", got, err)
+	}
+	if got, err := s.History(t.Context(), spec, git.Lines{Commit: second, File: "a", Lines: []int{1}}); err != nil || got[1].Commit != second {
+		t.Errorf("line 1 is of %+v (%v), want %s", got[1], err, second)
 	}
 }
