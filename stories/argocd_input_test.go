@@ -25,7 +25,7 @@ var wrong = map[string]struct{ before, after, kind, want string }{
 	"a wrong ref":      {"project: default", "sources: [{repoURL: /a, ref: x}, {repoURL: /b, ref: x}]", "InvalidSpecError", "spec.sources[1].ref: \"x\" is the ref of another source"},
 	"an idle rule":     {"project: default", "ignoreDifferences: [{group: '', kind: Deployment, jsonPointers: [/spec/replicas]}]", "Notice", "spec.ignoreDifferences[0]"},
 	"an annotation":    {"metadata: {", "metadata: {annotations: {truce.dev/mode: sometimes}, ", "InvalidSpecError", "annotation truce.dev/mode: want one of enforce, observe"},
-	"replace":          {"project: default", "syncPolicy: {syncOptions: [Replace=true]}", "InvalidSpecError", "Replace=true is not supported"},
+	"replace":          {"project: default", "syncPolicy: {syncOptions: [Replace=true]}", "Notice", "Replace=true has no effect: objects are applied server-side"},
 }
 
 func TestWhatIsWrongWithAnApplicationIsSaidOnItAlone(t *testing.T) {

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -139,6 +140,37 @@ metadata: {name: goes, namespace: NAMESPACE}
 	w.kubectl("delete", "application.argoproj.io/asks", "--timeout="+patience.String())
 	if !w.isThere(configmaps, "stays") || w.isThere(configmaps, "goes") {
 		t.Errorf("after the end, stays is there: %v, goes: %v", w.isThere(configmaps, "stays"), w.isThere(configmaps, "goes"))
+	}
+}
+
+// TestAnApplicationThatWasNeverSyncedHoldsNothing: another one that names the same objects applies them, though it comes later.
+func TestAnApplicationThatWasNeverSyncedHoldsNothing(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("app", "shared"))
+	w.application("manual", "app", manually)
+	w.outOfSync("manual")
+	w.application("auto", "app", automated)
+	w.inSync("auto")
+	t.Log(w.argoCondition("manual", "SharedResourceWarning", "ConfigMap "+w.ns+"/shared is named by Application "+w.ns+"/auto too"))
+	if phase, message := w.order("manual", `{"sync":{}}`); phase != "Failed" || !strings.Contains(message, "is named by Application "+w.ns+"/auto too") {
+		t.Errorf("a sync of the first: %s %s", phase, message)
+	}
+	w.kubectl("delete", "application.argoproj.io/auto", "--cascade=orphan", "--timeout="+patience.String())
+}
+
+// TestObjectsOfAKindThatIsNotServedAreInTheirNamespaces: two of one name in two namespaces are no shared resource.
+func TestObjectsOfAKindThatIsNotServedAreInTheirNamespaces(t *testing.T) {
+	const thing = "apiVersion: nowhere.example/v1\nkind: Thing\nmetadata: {name: t}\n"
+	w := newArgoWorld(t, app.Policy{}, "-- app/t.yaml --\n"+thing)
+	w.application("one", "app", automated)
+	w.Apply(w.t, strings.Replace(w.applicationText("two", "app", automated), "destination: {server: https://kubernetes.default.svc, namespace: "+w.ns+"}",
+		"destination: {server: https://kubernetes.default.svc, namespace: elsewhere}", 1))
+	for name, namespace := range map[string]string{"one": w.ns, "two": "elsewhere"} {
+		t.Log(w.argoCondition(name, "SyncError", "Thing.nowhere.example "+namespace+"/t: read: the API server does not serve this kind"))
+		for _, c := range entries(w.getApplication(name), "status", "conditions") {
+			if c["type"] == "SharedResourceWarning" {
+				t.Errorf("%s: %s", name, c["message"])
+			}
+		}
 	}
 }
 

@@ -96,7 +96,7 @@ func TestArgoOptionsOfObjectsAreHonoured(t *testing.T) {
 		"-- app/kept.yaml --\n"+marked("kept", options+"Prune=false")+
 		"-- app/quiet.yaml --\n"+marked("quiet", options+"Prune=false, "+compare+"IgnoreExtraneous")+
 		"-- app/asks.yaml --\n"+marked("asks", options+"Prune=confirm")+
-		"-- refused/all.yaml --\n"+marked("replaced", options+"Replace=true"))
+		"-- replaced/all.yaml --\n"+marked("replaced", options+"Replace=true"))
 	w.application("my-app", "app", automated)
 	w.inSync("my-app")
 	t.Log(w.argoCondition("my-app", "Notice", "ConfigMap "+w.ns+"/plain: annotation argocd.argoproj.io/sync-options: Validate=false has no effect"))
@@ -118,9 +118,7 @@ func TestArgoOptionsOfObjectsAreHonoured(t *testing.T) {
 	w.annotate(applications, "my-app", "truce.dev/approve-prune", strings.Fields(token)[0])
 	w.goes(configmaps, "asks")
 
-	w.application("refused", "refused", automated)
-	t.Log(w.argoCondition("refused", "SyncError", "annotation argocd.argoproj.io/sync-options: Replace=true is not supported: objects are applied, never replaced"))
-	if w.isThere(configmaps, "replaced") {
-		t.Error("an object was applied although what it asks for cannot be done")
-	}
+	w.application("replaced", "replaced", automated)
+	w.inSync("replaced")
+	t.Log(w.argoCondition("replaced", "Notice", "ConfigMap "+w.ns+"/replaced: annotation argocd.argoproj.io/sync-options: Replace=true has no effect: objects are applied server-side"))
 }

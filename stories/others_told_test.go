@@ -32,8 +32,8 @@ func TestForceAndAMerelyInvalidObjectLeaveTheLiveOneAlone(t *testing.T) {
 		s.edit("apps/my-app/service.yaml", "type: ClusterIP", "type: ClusterIPP")
 		s.awaitsText("ClusterIPP")
 		if s.argo {
-			s.application("my-app", "apps/my-app", `syncPolicy: {automated: {prune: true, selfHeal: true}, syncOptions: [Force=true]}`)
-			s.awaitsText("no object is deleted in order to make it anew")
+			s.edit("apps/my-app/service.yaml", "metadata: {name: my-app,", "metadata: {annotations: {argocd.argoproj.io/sync-options: Force=true}, name: my-app,")
+			s.awaitsText("it is not deleted, as a dry run cannot create it")
 		} else {
 			s.app("my-app", "./apps/my-app", defaultSpec+"\nforce: true")
 			s.awaitsText("spec.force")

@@ -92,6 +92,28 @@ func TestForceRecreatesWhatTheServerDoesNotChange(t *testing.T) {
 	}
 }
 
+// TestAnOptionOfAnObjectHasItRecreated: Argo CD's Force=true, alone or as people write it for Jobs.
+func TestAnOptionOfAnObjectHasItRecreated(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, recreatable)
+	w.application("my-app", "app", automated)
+	w.inSync("my-app")
+	sealed, job := w.uidOf(w.get(configmaps, "sealed")), w.uidOf(w.get(jobs, "job"))
+	w.edit("app/job.yaml", "job:1", "job:2")
+	t.Log(w.argoCondition("my-app", "SyncError", "to have it deleted and created, annotate it in Git with argocd.argoproj.io/sync-options: Force=true"))
+	w.edit("app/job.yaml", "metadata: {name: job,", `metadata: {annotations: {argocd.argoproj.io/sync-options: "Force=true,Replace=true"}, name: job,`)
+	w.edit("app/sealed.yaml", "metadata: {name: sealed,", `metadata: {annotations: {argocd.argoproj.io/sync-options: Force=true}, name: sealed,`)
+	w.inSync("my-app")
+	if now := w.uidOf(w.get(configmaps, "sealed")); now != sealed {
+		t.Error("what can be changed was recreated")
+	}
+	w.edit("app/sealed.yaml", "k: one", "k: two")
+	w.inSync("my-app")
+	if o := w.get(configmaps, "sealed"); w.uidOf(o) == sealed || value(o, "k") != "two" || w.uidOf(w.get(jobs, "job")) == job {
+		t.Errorf("sealed: %v", o)
+	}
+	w.events("Recreated", "ConfigMap "+w.ns+"/sealed deleted, to be created as Git has it (annotation argocd.argoproj.io/sync-options: Force=true)")
+}
+
 // TestARecreatedWorkloadKeepsTheCountOfItsAutoscaler: the selector of a Deployment cannot be changed; the object's own annotation asks for force.
 func TestARecreatedWorkloadKeepsTheCountOfItsAutoscaler(t *testing.T) {
 	w := newWorld(t, app.Policy{}, document1)

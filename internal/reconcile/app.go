@@ -29,29 +29,32 @@ type stage struct {
 
 // appRun is one run of one app: what each stage leaves for the next.
 type appRun struct {
-	engine    *Engine
-	state     *appState
-	asked     app.App // what was asked for; app is what of it holds in this run
-	app       app.App
-	cluster   string         // that the app works in, see Remote; set by admit
-	access    tenancy.Access // of app's account; set by admit
-	isRollout bool           // this run brings something out
-	requested bool           // a person asks for this run
-	at        report.Stage
-	renewed   bool  // Git describes something else than the run before
-	unsettled error // that settings which the adoption depends on could not be read
-	artifact  source.Artifact
-	request   render.Request
-	hooks     *syncHooks    // of the operation that this run is a part of; nil for none
-	chart     chartRun      // zero for an app without a Helm release
-	secrets   *redact.Known // what Secrets and encrypted files gave to the build; nil for nothing
-	rendered  rendering
-	set       desired.Set
-	built     string           // the digest of set
-	inventory inventory.Record // as it was at the beginning, then as it is
-	report    report.Report
-	problems  []error // of objects that could not be applied
-	pruned    []report.ListedObject
+	engine       *Engine
+	state        *appState
+	asked        app.App // what was asked for; app is what of it holds in this run
+	app          app.App
+	cluster      string         // that the app works in, see Remote; set by admit
+	access       tenancy.Access // of app's account; set by admit
+	isRollout    bool           // this run brings something out
+	comparesOnly bool           // this run finds out whether a new revision is to be brought out
+	applies      bool           // the run has come to the objects
+	requested    bool           // a person asks for this run
+	at           report.Stage
+	renewed      bool  // Git describes something else than the run before
+	unsettled    error // that settings which the adoption depends on could not be read
+	artifact     source.Artifact
+	request      render.Request
+	hooks        *syncHooks    // of the operation that this run is a part of; nil for none
+	chart        chartRun      // zero for an app without a Helm release
+	secrets      *redact.Known // what Secrets and encrypted files gave to the build; nil for nothing
+	rendered     rendering
+	set          desired.Set
+	built        string             // the digest of set
+	listed       map[object.ID]bool // in the inventory, see hasListed; nil until it is asked
+	inventory    inventory.Record   // as it was at the beginning, then as it is
+	report       report.Report
+	problems     []error // of objects that could not be applied
+	pruned       []report.ListedObject
 
 	superseded <-chan struct{} // closed when something newer is asked for
 	canceled   bool            // the process is shutting down, which is no failure of the app
@@ -330,6 +333,7 @@ func outlook(reason report.Reason, err error) live.Outlook {
 }
 
 func (r *appRun) done() report.Report {
+	r.endComparison()
 	r.report.Stage, r.report.Reason, r.report.Unchanged = report.Done, report.Succeeded, !r.renewed
 	if r.app.Policy.Mode == app.Suspend {
 		return r.suspended()

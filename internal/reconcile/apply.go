@@ -19,7 +19,7 @@ import (
 // apply walks every object down its street, wave by wave. One bad object stops neither the others of its wave nor, past
 // the first wave, those of the next; in an operation it stops those of the next sync wave.
 func (r *appRun) apply(ctx context.Context) error {
-	r.report.Images = r.rendered.images
+	r.report.Images, r.applies = r.rendered.images, true
 	for _, err := range r.problems { // so far all are about objects that the stages before have left out
 		r.report.Refused = append(r.report.Refused, redact.MaskText(err.Error()))
 	}

@@ -73,6 +73,8 @@ type appState struct {
 	commit string             // of the newest revision that left nothing to prune; empty for none in this process
 	// reached is what was brought out last, see run.where; empty for nothing in this process.
 	rolledOut string
+	// compared is what was compared with the cluster last in order to find out whether it is to be brought out.
+	compared string
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
 	leavingAt    string
 	leavesSince  time.Time

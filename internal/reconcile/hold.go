@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
@@ -35,9 +36,24 @@ func (a asker) has() hold {
 // needs reports whether the app cannot be as Git has it while another app has the object.
 func (a asker) needs() bool { return a.hold != createsOnly && a.hold != defines }
 
-// asks is this app, as one that names an object.
+// asks is this app, as one that names an object. What it has never applied, and does not apply until it is asked to, it only observes.
 func (r *appRun) asks(o desired.Object) asker {
-	return asker{r.app.Key, r.app.Policy.Mode, r.holdOf(o)}
+	by := asker{r.app.Key, r.app.Policy.Mode, r.holdOf(o)}
+	if by.mode == app.Await && !r.hasListed(o.ID) {
+		by.mode = app.Observe
+	}
+	return by
+}
+
+// hasListed reports whether the inventory has named the object since the run began.
+func (r *appRun) hasListed(id object.ID) bool {
+	if r.listed == nil {
+		r.listed = map[object.ID]bool{}
+		for _, e := range r.inventory.Entries {
+			r.listed[e.ID] = true
+		}
+	}
+	return r.listed[id]
 }
 
 func (r *appRun) holdOf(o desired.Object) hold {

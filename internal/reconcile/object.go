@@ -160,7 +160,8 @@ func (w *objectReconcile) decode(ctx context.Context) error {
 	if err := w.refuseForeign(ctx); err != nil {
 		return err
 	}
-	return w.readOptOuts()
+	w.readOptOuts()
+	return nil
 }
 
 // readObject makes sure that live is what the server holds: the event that woke us, the answer to our last write, or a GET. The watches are

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"errors"
 	"slices"
-	"strings"
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
@@ -18,17 +17,14 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// readOptOuts reads what the object itself asks for, in Git and in the cluster, and refuses what cannot be done.
-func (w *objectReconcile) readOptOuts() error {
+// readOptOuts reads what the object itself asks for, in Git and in the cluster.
+func (w *objectReconcile) readOptOuts() {
 	w.treatment = w.app.OptOuts.Of(w.snap.desired, w.live)
 	if w.treatment.Paused != "" && w.isOurs(w.treatment.Paused) { // Git asked for it once, and no longer does
 		w.treatment = w.app.OptOuts.Of(w.snap.desired, nil)
 	}
 	if w.app.Recreate && w.treatment.Recreate == "" {
 		w.treatment.Recreate = "spec.force"
-	}
-	if len(w.treatment.Refused) > 0 {
-		return errors.New(strings.Join(w.treatment.Refused, "; "))
 	}
 	switch {
 	case w.treatment.Paused != "" && w.app.Policy.Mode == app.Enforce:
@@ -38,7 +34,6 @@ func (w *objectReconcile) readOptOuts() error {
 	case w.treatment.Effect == optout.KeepDrift && !w.app.IsRollingOut:
 		w.app.Policy.Remediation = app.ReportOnly
 	}
-	return nil
 }
 
 // isOurs reports whether our own apply has put an annotation or label on the live object.

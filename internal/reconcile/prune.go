@@ -92,6 +92,7 @@ func (r *appRun) pruneUnnamed(ctx context.Context) error {
 
 // pruneUnlessHeld deletes what left Git, where nothing speaks against it.
 func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) error {
+	r.report.Leaving = listedEntries(left)
 	if other, ok := r.awaitPeers(); ok {
 		return r.postponePrune(other, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other))
 	}

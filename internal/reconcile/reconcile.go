@@ -56,6 +56,7 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 		{report.Normalize, r.declareClaims},       // which fields of other objects do they claim?
 		{report.Validate, r.validate},             // would the server accept them?
 		{report.WriteInventory, r.loadInventory},  // what did earlier runs apply?
+		{report.Apply, r.bringOutChange},          // a new revision that is known to change something is brought out
 		{report.Apply, r.beginRelease},            // of a Helm release: stored before its objects, and its first hooks
 		{report.Apply, r.beginSync},               // of an operation: the hooks before its objects
 		{report.WriteInventory, r.claimObjects},   // each object belongs to one app

@@ -22,13 +22,21 @@ func (r *appRun) decideRollout() {
 	if a.SyncRequest.Token == "" && (a.Rollout == app.OnRequest || r.wasRolledOut()) {
 		return
 	}
+	if r.mayChangeNothing() {
+		r.onlyCompare()
+		return
+	}
+	r.beginRollout()
+}
+
+func (r *appRun) beginRollout() {
 	r.report.Rollout = r.currentRollout()
-	if a.SyncRequest.Refused != "" {
-		r.endRollout(report.SpecRefused, a.SyncRequest.Refused)
+	if refused := r.asked.SyncRequest.Refused; refused != "" {
+		r.endRollout(report.SpecRefused, refused)
 		return
 	}
 	r.isRollout = true
-	r.app = a.InRollout()
+	r.app = r.asked.InRollout()
 	r.setPolicy(r.app)
 }
 
@@ -136,14 +144,14 @@ func (r *appRun) isComplete() bool {
 func (r *appRun) closeRollout() {
 	switch {
 	case r.isRollout && (r.report.Reason == report.InProgress || r.report.Reason == report.AwaitingHealth || r.report.Reason == report.DependencyNotReady):
-		r.report.Rollout.Message = r.report.Message
+		r.report.Rollout.Message, r.report.Rollout.Outcomes = r.report.Message, r.outcomes()
 	case r.isRollout:
 		r.endRollout(r.report.Reason, r.report.Message)
 	case r.hasOpenRequest() && r.report.Stage != report.Done && r.report.Reason != report.InProgress:
 		r.report.Rollout = r.currentRollout() // it was stopped before the revision was known
 		r.endRollout(r.report.Reason, r.report.Message)
 	}
-	if r.isRollout {
+	if r.isRollout || r.comparesOnly {
 		r.setPolicy(r.asked.BetweenRollouts())
 	}
 }
@@ -167,8 +175,11 @@ func (r *appRun) endRollout(why report.Reason, message string) {
 	}
 }
 
-// outcomes is what became of each object that the rollout was about.
+// outcomes is what became of each object that the rollout was about, and came to.
 func (r *appRun) outcomes() []report.Outcome {
+	if !r.applies {
+		return nil
+	}
 	var out []report.Outcome
 	add := func(l report.ListedObject, fate report.Fate, message string) {
 		if r.app.SyncRequest.Covers(l.ID) {
@@ -178,6 +189,9 @@ func (r *appRun) outcomes() []report.Outcome {
 	for _, id := range r.state.objects() {
 		rec := r.engine.lookup(id)
 		if rec == nil {
+			continue
+		}
+		if rec.isAwaitingWave() {
 			continue
 		}
 		o := rec.view()

@@ -51,7 +51,7 @@ func (r *managedObject) startOver() *managedObject {
 func (s *appState) startOver(era int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.era, s.rolledOut, s.syncRequest, s.commit, s.leavingAt, s.leavesSince = era, "", "", "", "", time.Time{}
+	s.era, s.rolledOut, s.compared, s.syncRequest, s.commit, s.leavingAt, s.leavesSince = era, "", "", "", "", "", time.Time{}
 	s.report = report.Report{App: s.report.App, Stage: report.Admit, Reason: report.InProgress, Message: errWentBack.Error(), At: s.report.At}
 	s.inventory.clear()
 }

@@ -258,6 +258,10 @@ func (r *appRun) endSync(ctx context.Context) error {
 		}
 	}
 	if err := s.runPhase(ctx, hook.PostSync); err != nil {
+		var failed *hooks.HookError
+		if errors.As(err, &failed) {
+			return &stageError{report.HookFailed, err}
+		}
 		return err
 	}
 	op := r.inventory.Operation

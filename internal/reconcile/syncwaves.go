@@ -89,6 +89,13 @@ func (r *managedObject) awaitWave(on bool) {
 	r.awaitsWave = on
 }
 
+// isAwaitingWave reports whether the wave of the object has not begun.
+func (r *managedObject) isAwaitingWave() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.awaitsWave
+}
+
 // isWaiting reports whether a run ends because something has to be waited for.
 func isWaiting(err error) bool {
 	var s *stageError

@@ -17,6 +17,7 @@ const (
 	ValuesFailed        Reason = "ValuesFailed"        // the values of a chart could not be read
 	ValidationFailed    Reason = "ValidationFailed"    // the server's schema refuses an object; nothing was applied
 	ApplyFailed         Reason = "ApplyFailed"         // some objects could not be applied; the others were
+	HookFailed          Reason = "HookFailed"          // a hook that follows the objects; they are as Git has them
 	OperationTerminated Reason = "OperationTerminated" // a person has ended the operation
 	PruneFailed         Reason = "PruneFailed"
 	PruneHeld           Reason = "PruneHeld"     // too much would go: a person must approve

@@ -80,7 +80,7 @@ func (end End) State(objects Sync, worst health.Status) State {
 		if worst.Code == health.Missing {
 			s.Ready = NotReady
 		}
-	case HealthFailed:
+	case HealthFailed, HookFailed:
 	default:
 		s.Sync = OutOfSync
 	}

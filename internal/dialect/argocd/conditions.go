@@ -43,6 +43,7 @@ var errorTypes = map[report.Reason]string{
 	report.ValidationFailed:    syncError,
 	report.ClusterFailed:       comparison,
 	report.ApplyFailed:         syncError,
+	report.HookFailed:          syncError,
 	report.OperationTerminated: syncError,
 	report.PruneFailed:         syncError,
 	report.PruneHeld:           syncError,

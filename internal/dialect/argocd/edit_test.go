@@ -199,7 +199,7 @@ func TestWhatIsCreatedIsAnAppWithoutProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := argocd.Applications{}.App(r.App, app.Policy{})
-	if len(a.Problems)+len(a.Notes) > 0 || a.Key != key || a.Rollout != app.Automatic || a.Policy.Remediation != app.Remediate || len(a.Ignore) != 1 {
+	if len(a.Problems)+len(a.Notes) > 0 || a.Key != key || a.Rollout != app.IfChanged || a.Policy.Remediation != app.Remediate || len(a.Ignore) != 1 {
 		t.Errorf("%+v", a)
 	}
 }

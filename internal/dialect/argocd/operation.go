@@ -160,12 +160,7 @@ func (r *reading) strategy(o *app.SyncRequest, at string, s syncOperation) {
 			o.Hooks = hook.SkipHooks
 		}
 		if how.Apply != nil && how.Apply.Force || how.Hook != nil && how.Hook.Force {
-			r.Problem(at+".syncStrategy", "force is not supported: %s", options["Force=true"].why)
-		}
-	}
-	for _, text := range s.SyncOptions {
-		if o, _ := optionOf(text); o.refused {
-			r.Problem(at+".syncOptions", "%s is not supported: %s", text, o.why)
+			r.Problem(at+".syncStrategy", "force is not supported: Git alone asks to delete objects and to create them again, with the annotation %s: %s", syncOptionsKey, forceObject)
 		}
 	}
 }

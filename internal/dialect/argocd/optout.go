@@ -49,8 +49,8 @@ func objectOptions() optout.Rules {
 			x.Why = ""
 		case text == deleteConfirm:
 			x.Effect, x.Why = optout.Remark, "keeps the object when the Application is deleted: nothing confirms the deletion"
-		case o.refused:
-			x.Effect = optout.Refuse
+		case text == forceObject:
+			x.Effect, x.Why = optout.Recreate, ""
 		case o.why != "":
 			x.Effect = optout.Remark
 		}

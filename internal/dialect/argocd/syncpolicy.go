@@ -19,7 +19,7 @@ func (r *reading) syncPolicy(a *app.App, spec applicationSpec) {
 	a.Rollout, a.Prune = app.OnRequest, app.PruneReport
 	a.Policy.Remediation = app.RemediateInRollouts
 	if auto := p.Automated; auto != nil && (auto.Enabled == nil || *auto.Enabled) {
-		a.Rollout = app.Automatic
+		a.Rollout = app.IfChanged
 		a.AllowEmpty = auto.AllowEmpty
 		if auto.Prune {
 			a.Prune = app.PruneDelete
@@ -91,10 +91,7 @@ func (r *reading) pause(at, text string, otherwise time.Duration) time.Duration 
 }
 
 // option is what a sync option does here; without a why, it is done in any case, or read by whom it concerns.
-type option struct {
-	why     string
-	refused bool // going on without it would apply something that is written nowhere
-}
+type option struct{ why string }
 
 // options are Argo CD's, by NAME=VALUE; NAME alone stands for any other value.
 var options = map[string]option{
@@ -105,8 +102,8 @@ var options = map[string]option{
 	"SkipDryRunOnMissingResource": {}, "ClientSideApplyMigration": {}, "Validate=true": {}, "Replace=false": {}, "Force=false": {},
 	"Validate=false":         {why: "has no effect: the API server validates what is applied"},
 	"PrunePropagationPolicy": {why: "has no effect: dependents are deleted in the background"},
-	"Replace=true":           {why: "objects are applied, never replaced", refused: true},
-	"Force=true":             {why: "no object is deleted in order to make it anew", refused: true},
+	"Replace=true":           {why: "has no effect: objects are applied server-side, which needs no annotation with the whole object, and leaves what others have added"},
+	forceObject:              {why: "has no effect on an Application: it is an option of single objects"},
 }
 
 // The options that truce acts on.
@@ -116,6 +113,7 @@ const (
 	pruneConfirm    = "Prune=confirm"
 	deleteNever     = "Delete=false"
 	deleteConfirm   = "Delete=confirm"
+	forceObject     = "Force=true" // kubectl apply --force: deleted and created where the API server refuses to change it
 )
 
 // options reads spec.syncPolicy.syncOptions.
@@ -126,8 +124,6 @@ func (r *reading) options(a *app.App, list []string) {
 		switch {
 		case !known:
 			r.Note("%s: %s has no effect: no such option", at, text)
-		case o.refused:
-			r.Problem(at, "%s is not supported: %s", text, o.why)
 		case o.why != "":
 			r.Note("%s: %s %s", at, text, o.why)
 		}

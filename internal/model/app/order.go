@@ -16,7 +16,9 @@ type Rollout string
 // The values of Rollout.
 const (
 	Automatic Rollout = "automatic" // as soon as it is seen
-	OnRequest Rollout = "on order"  // not before it is requested: until then nothing is written
+	// IfChanged is Automatic for a revision of which the cluster differs, and no rollout otherwise (Argo CD's automated sync).
+	IfChanged Rollout = "if changed"
+	OnRequest Rollout = "on order" // not before it is requested: until then nothing is written
 )
 
 // SyncRequest is one requested rollout. It puts all drift of its objects right, whatever the policy does about drift. Its

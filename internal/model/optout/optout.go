@@ -20,7 +20,7 @@ type Rule struct {
 	Value string // an item such as "Prune" stands for all values of it that no other Rule names
 	Match Match
 	Effect
-	Why string // of Refuse and Remark: a clause
+	Why string // of Remark: a clause
 }
 
 // Match says how the value is written. Tools differ in that, and what one of them would not recognise is no opt-out.
@@ -42,7 +42,6 @@ const (
 	MergeOnly  Effect = "merge"       // leave what others have added
 	KeepDrift  Effect = "keep drift"  // apply it when something is brought out, and leave what changes in between
 	Recreate   Effect = "recreate"    // delete and create it where the API server refuses to change it
-	Refuse     Effect = "refuse"      // it cannot be done, and the object is not applied
 	Remark     Effect = "remark"      // it has no effect, which is said on the app
 )
 
@@ -58,8 +57,8 @@ type Treatment struct {
 	Paused string
 	// Recreate is what asks to delete and create the object where the API server refuses to change it; empty for nothing.
 	Recreate string
-	// Refused and Remarks say what cannot be done, and what has no effect, each a sentence.
-	Refused, Remarks []string
+	// Remarks say what has no effect, each a sentence.
+	Remarks []string
 }
 
 // Of reads what an object asks for. live is nil for one that is not in the cluster.
@@ -103,8 +102,6 @@ func (t *Treatment) ask(m mark) {
 	switch {
 	case !m.known:
 		t.Remarks = append(t.Remarks, m.text+" has no effect: no such value")
-	case m.Effect == Refuse:
-		t.Refused = append(t.Refused, m.text+" is not supported: "+m.Why)
 	case m.Effect == Recreate:
 		t.Recreate = m.text
 	case m.Effect == Remark:

@@ -17,7 +17,7 @@ var tools = Rules{
 	{Key: "a/ssa", Value: "Merge", Match: Word, Effect: MergeOnly},
 	{Key: "a/ssa", Value: "IfNotPresent", Match: Word, Effect: CreateOnly},
 	{Key: "a/ssa", Value: "Ignore", Match: Word, Effect: NeverApply},
-	{Key: "b/options", Value: "Replace=true", Match: Item, Effect: Refuse, Why: "objects are applied"},
+	{Key: "b/options", Value: "Replace=true", Match: Item, Effect: Recreate},
 	{Key: "b/options", Value: "Replace", Match: Item},
 	{Key: "b/options", Value: "Validate=false", Match: Item, Effect: Remark, Why: "has no effect"},
 }
@@ -64,8 +64,8 @@ func TestWhatAnObjectAsksFor(t *testing.T) {
 		"a list": {
 			git: marked(nil, m{"b/options": " Replace=true,Validate=false ,Replace=false,, Other=1"}),
 			want: Treatment{
-				Refused: []string{"annotation b/options: Replace=true is not supported: objects are applied"},
-				Remarks: []string{"annotation b/options: Validate=false has no effect", "annotation b/options: Other=1 has no effect: no such value"},
+				Recreate: "annotation b/options: Replace=true",
+				Remarks:  []string{"annotation b/options: Validate=false has no effect", "annotation b/options: Other=1 has no effect: no such value"},
 			},
 		},
 		"a list in another case":    {git: marked(nil, m{"b/options": "replace=true"}), want: Treatment{Remarks: []string{"annotation b/options: replace=true has no effect: no such value"}}},
@@ -77,7 +77,7 @@ func TestWhatAnObjectAsksFor(t *testing.T) {
 	}
 }
 
-// FuzzTreatment holds for any annotations: a pause is on the live object alone, what is refused is in Git, and a mark is one of the object's.
+// FuzzTreatment holds for any annotations: a pause is on the live object alone, what is recreated is in Git, and a mark is one of the object's.
 func FuzzTreatment(f *testing.F) {
 	f.Add("disabled", "Ignore", "Replace=true,Validate=false", "merge")
 	f.Add("", "ifnotpresent", " , =, Replace", "DISABLED")
@@ -85,7 +85,7 @@ func FuzzTreatment(f *testing.F) {
 		git := marked(map[string]any{"a/reconcile": reconcile}, map[string]any{"a/ssa": ssa, "b/options": options})
 		there := marked(nil, map[string]any{"a/reconcile": live, "a/ssa": live, "b/options": live})
 		alone, both := tools.Of(git, nil), tools.Of(git, there)
-		if alone.Paused != "" || !slices.Equal(alone.Refused, both.Refused) || !slices.Equal(alone.Remarks, both.Remarks) {
+		if alone.Paused != "" || alone.Recreate != both.Recreate || !slices.Equal(alone.Remarks, both.Remarks) {
 			t.Errorf("the live object changes what Git asks for: %+v, %+v", alone, both)
 		}
 		if both.Paused != "" && (alone.Effect == NeverApply || both.Effect != NeverApply) {

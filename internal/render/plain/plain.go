@@ -42,10 +42,7 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 		return nil, err
 	}
 	limits := r.Limits.OrDefault()
-	read := render.Manifests
-	if r.Directory != nil {
-		read = kubectlManifests
-	}
+	read := reader(r)
 	var all []render.Object
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
@@ -71,6 +68,14 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 		return all, nil
 	}
 	return all, checkUnique(all)
+}
+
+// reader is how the one for whom the manifests are rendered reads a file.
+func reader(r render.Request) func(string, []byte) ([]render.Object, error) {
+	if r.Directory != nil {
+		return kubectlManifests
+	}
+	return render.Manifests
 }
 
 // isManifest reports whether a file that cannot be read may be a manifest: it has a field of one anywhere, or is no text.

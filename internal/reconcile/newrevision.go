@@ -1,0 +1,102 @@
+package reconcile
+
+import (
+	"context"
+
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// mayChangeNothing reports whether a new revision is compared with the cluster before it is brought out: an automated sync of Argo CD begins when
+// the Application is OutOfSync, so that a commit that is about others is no operation, runs no hooks and makes no history. A rollout that has begun goes
+// on, and what was never brought out is at once.
+func (r *appRun) mayChangeNothing() bool {
+	a := r.asked
+	if a.Rollout != app.IfChanged || a.SyncRequest.Token != "" {
+		return false
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	begun := r.report.Rollout
+	goesOn := begun.Revision == r.report.Revision && begun.Order.Token == "" && !begun.Begun.IsZero() && (begun.Ended.IsZero() || begun.Reason != report.Succeeded)
+	return !goesOn && (r.state.rolledOut != "" || a.ReachedRevision != "") && r.state.compared != r.rolloutKey()
+}
+
+// onlyCompare has the run write nothing.
+func (r *appRun) onlyCompare() {
+	r.comparesOnly = true
+	r.app = r.asked.BetweenRollouts()
+	r.app.Policy.Mode = app.Await
+	r.setPolicy(r.app)
+	r.state.mu.Lock()
+	r.state.compared = r.rolloutKey() // if the comparison fails, the next run brings it out
+	r.state.mu.Unlock()
+}
+
+// bringOutChange makes a rollout of a comparison whose result is known: Git describes other objects than before, or an operation goes on that an earlier
+// process has begun.
+func (r *appRun) bringOutChange(context.Context) error {
+	if r.comparesOnly && (r.isOtherThanBefore() || r.inventory.Operation.Key == r.operationKey()) {
+		r.comparesOnly = false
+		r.beginRollout()
+	}
+	return nil
+}
+
+// isOtherThanBefore reports whether Git describes other objects than when they were applied last, as far as this process or the inventory knows.
+func (r *appRun) isOtherThanBefore() bool {
+	had := map[object.ID]inventory.Entry{}
+	for _, e := range r.inventory.Entries {
+		had[e.ID] = e
+	}
+	for _, o := range r.set.Objects {
+		rec, e := r.engine.lookup(o.ID), had[o.ID]
+		delete(had, o.ID)
+		if rec == nil && e.Sent != o.Digest || rec != nil && rec.ownedBy() == r.app.Key && rec.describesOther(o) {
+			return true
+		}
+	}
+	return len(had) > 0 && r.asked.Prune == app.PruneDelete
+}
+
+// describesOther reports whether the object was another one in the revision before.
+func (r *managedObject) describesOther(o desired.Object) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.state.isDescribed() && r.digest != o.Digest
+}
+
+// endComparison takes in what the comparison of a new revision has shown: the cluster is as it describes, or the next run brings it out.
+func (r *appRun) endComparison() {
+	if !r.comparesOnly {
+		return
+	}
+	if !r.isInSync() {
+		r.engine.queue.EnqueueApp(r.app.Key)
+		return
+	}
+	r.app = r.asked.BetweenRollouts() // so that the revision counts as applied
+	r.state.mu.Lock()
+	r.state.rolledOut = r.rolloutKey()
+	r.state.mu.Unlock()
+}
+
+// isInSync reports whether an operation would find nothing to do.
+func (r *appRun) isInSync() bool {
+	if r.asked.Prune == app.PruneDelete && len(r.report.Leaving) > 0 {
+		return false
+	}
+	for _, id := range r.state.objects() {
+		rec := r.engine.lookup(id)
+		if rec == nil {
+			return false
+		}
+		if o := rec.view(); o.Problem != "" || o.Sync() != report.Synced {
+			return false
+		}
+	}
+	return true
+}
