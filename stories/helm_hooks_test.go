@@ -165,3 +165,53 @@ func TestHooksOfAChart(t *testing.T) {
 	w.goes(helmReleases, "web")
 	w.until("all releases are deleted", func() bool { return w.storedReleases("web") == "" })
 }
+
+// TestNothingFollowsAHookThatHasFailed: what a failed hook keeps from being installed or upgraded is neither applied nor pruned by the runs that follow, at
+// the interval, on request or after a restart, although nothing more is tried.
+func TestNothingFollowsAHookThatHasFailed(t *testing.T) {
+	const extra = "-- charts/web/templates/extra.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: extra}\n"
+	const hook = "  managedBy: stories.truce.dev/hand\n  template: {spec: "
+	chart, _, _ := strings.Cut(chartWithHooks, "---\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: goodbye")
+	w := offWorld(t, replace(t, chart, hook, "  backoffLimit: 0\n  template: {metadata: {annotations: {sandbox.truce.dev/exit-code: {{ .Values.exit | quote }}}}, spec: ")+extra)
+	stop := w.start(app.Policy{})
+	w.edit("charts/web/values.yaml", `exit: "0"`, `exit: "3"`)
+	w.release("web", "  timeout: 10m\n")
+	stalled := func() {
+		t.Helper()
+		w.helmCondition("web", "Stalled", func(c map[string]any) bool { return c["status"] == "True" && c["reason"] == "RetriesExceeded" })
+	}
+	stalled()
+	w.looksAgain("web", "after the install")
+	if w.isThere(configmaps, "web") || w.isThere(configmaps, "extra") {
+		t.Error("objects of a release are there whose hook before them has failed")
+	}
+
+	// The next version is installed. The one after it has an object less, and its hook fails.
+	w.edit("charts/web/values.yaml", `exit: "3"`, `exit: "0"`)
+	w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
+	w.released("web", 2, "1.1.0")
+	w.edit("charts/web/values.yaml", `upgrade: "0"`, `upgrade: "3"`)
+	w.repo.Remove("charts/web/templates/extra.yaml")
+	w.edit("charts/web/Chart.yaml", "version: 1.1.0", "version: 1.2.0")
+	stalled()
+	unchanged := func(when string) {
+		t.Helper()
+		if got := w.kubectl("get", "configmap", "web", "-o", "jsonpath={.data.version}"); got != "1.1.0" || !w.isThere(configmaps, "extra") {
+			t.Errorf("%s: the object is of version %s, and the one that is no longer in the chart is there: %t", when, got, w.isThere(configmaps, "extra"))
+		}
+	}
+	unchanged("after the failure")
+	w.looksAgain("web", "after the upgrade")
+	unchanged("on request")
+	w.kubectl("annotate", "configmap", "web", "touched=by-hand")
+	stop()
+	w.start(app.Policy{})
+	t.Cleanup(w.removeApps)
+	w.looksAgain("web", "after the start")
+	unchanged("after a restart")
+
+	w.edit("charts/web/values.yaml", `upgrade: "3"`, `upgrade: "0"`)
+	w.edit("charts/web/Chart.yaml", "version: 1.2.0", "version: 1.3.0")
+	w.released("web", 4, "1.3.0")
+	w.goes(configmaps, "extra")
+}

@@ -81,8 +81,8 @@ func (e *Engine) begin(a app.App) *appRun {
 	defer s.mu.Unlock()
 	s.onRulesChanged(e, a)
 	a = s.observedIfLost(a)
-	s.app = a.BetweenRollouts()
-	r := &appRun{engine: e, state: s, asked: a, app: s.app, superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
+	s.app = s.betweenRollouts(a)
+	r := &appRun{engine: e, state: s, asked: a, app: a.BetweenRollouts(), superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
 	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.HandledRequest)
 	r.report = report.Report{
 		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.ReachedRevision), Release: s.report.Release, Revision: s.report.Revision, Digest: s.report.Digest, Origin: s.report.Origin, Recorded: s.report.Recorded,

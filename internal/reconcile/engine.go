@@ -75,6 +75,8 @@ type appState struct {
 	rolledOut string
 	// compared is what was compared with the cluster last in order to find out whether it is to be brought out.
 	compared string
+	// withheld says that nothing is written to the objects: the newest release has failed, and nothing more is tried.
+	withheld bool
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
 	leavingAt    string
 	leavesSince  time.Time

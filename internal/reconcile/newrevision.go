@@ -12,7 +12,7 @@ import (
 
 // mayChangeNothing reports whether a new revision is compared with the cluster before it is brought out: an automated sync of Argo CD begins when
 // the Application is OutOfSync, so that a commit that is about others is no operation, runs no hooks and makes no history. A rollout that has begun goes
-// on, and what was never brought out is at once.
+// on.
 func (r *appRun) mayChangeNothing() bool {
 	a := r.asked
 	if a.Rollout != app.IfChanged || a.SyncRequest.Token != "" {
@@ -22,7 +22,7 @@ func (r *appRun) mayChangeNothing() bool {
 	defer r.state.mu.Unlock()
 	begun := r.report.Rollout
 	goesOn := begun.Revision == r.report.Revision && begun.Order.Token == "" && !begun.Begun.IsZero() && (begun.Ended.IsZero() || begun.Reason != report.Succeeded)
-	return !goesOn && (r.state.rolledOut != "" || a.ReachedRevision != "") && r.state.compared != r.rolloutKey()
+	return !goesOn && r.state.compared != r.rolloutKey()
 }
 
 // onlyCompare has the run write nothing.
@@ -53,9 +53,10 @@ func (r *appRun) isOtherThanBefore() bool {
 		had[e.ID] = e
 	}
 	for _, o := range r.set.Objects {
-		rec, e := r.engine.lookup(o.ID), had[o.ID]
+		e, listed := had[o.ID]
 		delete(had, o.ID)
-		if rec == nil && e.Sent != o.Digest || rec != nil && rec.ownedBy() == r.app.Key && rec.describesOther(o) {
+		rec := r.engine.lookup(o.ID)
+		if rec == nil && (!listed || e.Sent != o.Digest) || rec != nil && rec.ownedBy() == r.app.Key && rec.describesOther(o) {
 			return true
 		}
 	}

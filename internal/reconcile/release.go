@@ -42,6 +42,7 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 	if r.app.Policy.Mode != app.Enforce {
 		r.chart.decision.Action = hook.Keep
 	}
+	r.withhold(len(r.chart.stored) > 0 && r.chart.stored[0].Status == hook.FailedRelease && r.chart.decision.Blocked != remedy.NotBlocked)
 	defer r.decideRollout() // only now it is known whether this run brings something out
 	return r.replayed(ctx, asked)
 }
@@ -56,6 +57,8 @@ func (r *appRun) replayed(ctx context.Context, asked render.Result) (render.Resu
 				from = s
 			}
 		}
+	case d.Blocked != remedy.NotBlocked && r.deployedBefore() != nil:
+		from = *r.deployedBefore()
 	case d.Action == hook.Uninstall, d.Blocked != remedy.NotBlocked && d.State != lifecycle.Absent,
 		d.State == lifecycle.Pending && asked.Release.Step != hook.Keep:
 		from = r.chart.stored[0]

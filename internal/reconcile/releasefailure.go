@@ -26,7 +26,11 @@ func (r *appRun) failRelease(ctx context.Context, cause error) {
 		text = r.secrets.Text(text)
 	}
 	what := map[hook.Step]string{hook.Install: "Release", hook.Upgrade: "Upgrade", hook.Rollback: "Rollback", hook.Uninstall: "Uninstall"}[action]
-	to := releases.State{Status: hook.FailedRelease, Description: fmt.Sprintf("%s %q failed: %s", what, r.app.Release.Name, text), Hooks: r.chart.runs}
+	stage, failed := hook.Before, (*hooks.HookError)(nil)
+	if r.chart.stored[0].Stage == hook.Before && errors.As(cause, &failed) {
+		stage = hook.HooksFailed
+	}
+	to := releases.State{Status: hook.FailedRelease, Stage: stage, Description: fmt.Sprintf("%s %q failed: %s", what, r.app.Release.Name, text), Hooks: r.chart.runs}
 	if err := r.setRelease(ctx, to); err != nil { // the pending one is taken up by the next run as well
 		r.report.Notes = append(r.report.Notes, err.Error())
 		return
@@ -80,6 +84,7 @@ func (r *appRun) remedySoon() {
 	if r.chart.decision.Blocked = d.Blocked; r.report.Release != nil {
 		r.report.Release.Blocked = d.Blocked
 	}
+	r.withhold(d.Blocked != remedy.NotBlocked)
 	if d.Action == hook.Rollback || d.Action == hook.Uninstall {
 		r.engine.queue.EnqueueApp(r.app.Key)
 	}

@@ -59,7 +59,7 @@ func (r *appRun) currentRollout() report.Rollout {
 	}
 	switch {
 	case before.Ended.IsZero() && !before.Begun.IsZero():
-		now.Begun, now.Tries = before.Begun, before.Tries
+		now.Begun, now.Tries, now.Outcomes = before.Begun, before.Tries, before.Outcomes
 	case before.Reason != report.Succeeded && !before.Begun.IsZero():
 		now.Tries = before.Tries + 1
 	}
@@ -152,7 +152,9 @@ func (r *appRun) closeRollout() {
 		r.endRollout(r.report.Reason, r.report.Message)
 	}
 	if r.isRollout || r.comparesOnly {
-		r.setPolicy(r.asked.BetweenRollouts())
+		r.state.mu.Lock()
+		r.state.app = r.state.betweenRollouts(r.asked)
+		r.state.mu.Unlock()
 	}
 }
 
@@ -178,7 +180,7 @@ func (r *appRun) endRollout(why report.Reason, message string) {
 // outcomes is what became of each object that the rollout was about, and came to.
 func (r *appRun) outcomes() []report.Outcome {
 	if !r.applies {
-		return nil
+		return r.report.Rollout.Outcomes // of earlier runs of the operation
 	}
 	var out []report.Outcome
 	add := func(l report.ListedObject, fate report.Fate, message string) {

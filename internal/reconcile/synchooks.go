@@ -58,9 +58,19 @@ func (r *appRun) beginSync(ctx context.Context) error {
 	r.takeUpOperation()
 	r.hooks = r.newSyncHooks(syncEvents)
 	if op := r.inventory.Operation; op.Cause != "" && !op.Ended {
-		return r.hooks.afterFailure(ctx, &stageError{report.ApplyFailed, errors.New(op.Cause)})
+		return r.hooks.afterFailure(ctx, &stageError{r.hooks.failureReason(), errors.New(op.Cause)})
 	}
 	return r.hooks.runPhase(ctx, hook.PreSync)
+}
+
+// failureReason is why the operation has failed, where that is known from how its hooks have run.
+func (s *syncHooks) failureReason() report.Reason {
+	for _, h := range hook.HooksOf(s.all, hook.PostSync) {
+		if s.runs[h.Index].Phase == hook.Failed {
+			return report.HookFailed
+		}
+	}
+	return report.ApplyFailed
 }
 
 // permitHooks refuses the operation if one of its hooks may not be made.

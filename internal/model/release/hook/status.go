@@ -27,7 +27,7 @@ func (s Status) IsPending() bool {
 // IsUnderWay reports whether an action was begun and has not ended, an uninstall among them.
 func (s Status) IsUnderWay() bool { return s.IsPending() || s == Uninstalling }
 
-// Stage is how far the action has come by which a release is pending, or uninstalled.
+// Stage is how far the action has come by which a release is pending, or uninstalled; of a failed one, whether it came to its objects.
 type Stage string
 
 // The stages of an action, in their order.
@@ -35,6 +35,8 @@ const (
 	Before  Stage = ""        // the hooks that run before the objects
 	Objects Stage = "objects" // the objects are applied or deleted, and waited for
 	After   Stage = "after"   // the hooks that run after the objects
+	// HooksFailed is of a failed release: a hook has failed before any of its objects was applied.
+	HooksFailed Stage = "hooks failed"
 )
 
 // EventsOf are when the hooks of an action run; empty for an action that is none.
