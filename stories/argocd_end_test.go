@@ -115,3 +115,33 @@ func (w *world) failsAndRunsAgain(name, event, hook string) {
 	w.refresh(name)
 	w.await(w.Watch(w.t, jobs, w.ns, hook), func(o *unstructured.Unstructured) bool { return o.GetUID() != before.GetUID() })
 }
+
+// TestDefinitionsOutliveTheirApplication: as in Argo CD, which never deletes a CustomResourceDefinition with an Application. The custom resources of others
+// would go with it.
+func TestDefinitionsOutliveTheirApplication(t *testing.T) {
+	const kind = `
+-- app/kind.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: gadgets.NAMESPACE.example.com}
+spec:
+  group: NAMESPACE.example.com
+  names: {kind: Gadget, plural: gadgets}
+  scope: Namespaced
+  versions: [{name: v2, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
+-- app/a.yaml --
+apiVersion: NAMESPACE.example.com/v2
+kind: Gadget
+metadata: {name: a, namespace: NAMESPACE}
+`
+	w := newArgoWorld(t, app.Policy{}, kind)
+	w.application("web", "app", automated)
+	w.inSync("web")
+	w.Apply(t, "apiVersion: "+w.ns+".example.com/v2\nkind: Gadget\nmetadata: {name: of-others, namespace: "+w.ns+"}\nspec: {size: 3}\n")
+	w.kubectl("delete", "application.argoproj.io/web", "--timeout="+patience.String())
+	w.goes(w.gadgets(), "a")
+	if !w.isThere(w.gadgets(), "of-others") {
+		t.Error("the definition was deleted with the Application, and a custom resource of others with it")
+	}
+	w.kubectl("delete", "crd", "gadgets."+w.ns+".example.com", "--timeout="+patience.String())
+}

@@ -68,7 +68,9 @@ type PruneInput struct {
 	Approved       string            // the token that a user has approved
 	Continued      string            // the token of what is left of an approved list
 	Earlier        string            // the uid of another app of this name, whose record names the objects; empty for none
-	AppDeleted     bool              // the app itself was deleted: its user has asked for it
+	// KeepDefinitions: see app.App.KeepDefinitions.
+	KeepDefinitions bool
+	AppDeleted      bool // the app itself was deleted: its user has asked for it
 }
 
 // The limits of a prune without approval, counted over pruneWindow. A prune is held that takes more than pruneCount objects and
@@ -132,6 +134,7 @@ func (s *PrunePlan) sort(in PruneInput, g PruneCandidate) {
 	kept, isKept := in.Rules.Find(g.Live, optout.Keep)
 	unlessEnd, isKeptUnlessEnd := in.Rules.Find(g.Live, optout.KeepUnlessEnd)
 	_, outlives := in.Rules.Find(g.Live, optout.OutliveApp)
+	outlives = outlives || in.KeepDefinitions && g.ID.Kind == "CustomResourceDefinition" && g.ID.Group == "apiextensions.k8s.io"
 	switch {
 	case in.Policy != app.PruneDelete, in.Rules == nil:
 		s.Keep[g.ID] = KeepReason{Why: "pruning is off", Counts: in.countingOf(g.Live)}

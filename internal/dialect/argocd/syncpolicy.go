@@ -17,6 +17,7 @@ func (r *reading) syncPolicy(a *app.App, spec applicationSpec) {
 		p = &syncPolicy{}
 	}
 	a.Rollout, a.Prune = app.OnRequest, app.PruneReport
+	a.KeepDefinitions = true // controller/appcontroller.go, shouldBeDeleted
 	a.Policy.Remediation = app.RemediateInRollouts
 	if auto := p.Automated; auto != nil && (auto.Enabled == nil || *auto.Enabled) {
 		a.Rollout = app.IfChanged

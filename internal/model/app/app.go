@@ -148,6 +148,8 @@ type App struct {
 	PruneOnDelete Prune
 	// AwaitTermination says that a deleted app ends only when its objects are gone, or after Timeout.
 	AwaitTermination bool
+	// KeepDefinitions says that CustomResourceDefinitions stay when the app is deleted, and with them the custom resources of others.
+	KeepDefinitions bool
 	// Recreate says that an object is deleted and created where the API server refuses to change it.
 	Recreate     bool
 	AllowEmpty   bool // a source that describes no object at all may take away all there is
