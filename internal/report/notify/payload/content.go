@@ -23,8 +23,13 @@ func IsOnCall(kind string) bool {
 	return slices.Contains([]string{"alertmanager", "pagerduty", "opsgenie"}, kind)
 }
 
+// isProgram reports whether a type of receiver hands messages on to programs, which want one about each app.
+func isProgram(kind string) bool {
+	return slices.Contains([]string{"githubdispatch", "generic", "generic-hmac", "nats", "googlepubsub", "azureeventhub", "otel"}, kind)
+}
+
 // JoinMessages returns what is sent of the notes of one Alert, in the order of time: for a receiver of alerts one content a matter, the newest; for one of
-// commit statuses one a commit and app; for one of comments one an app and pull request; else one an app, and one in all where there are many apps. Each note is of one content.
+// commit statuses one a commit and app; for one of comments one an app and pull request; else one an app, and for people one in all where there are many apps. Each note is of one content.
 func JoinMessages(kind string, all []route.Note) []Content {
 	if IsCommitStatus(kind) {
 		return commitContents(all)
@@ -41,7 +46,7 @@ func JoinMessages(kind string, all []route.Note) []Content {
 		by = func(n route.Note) string { return matter.KeyOf(n.Message) }
 	}
 	order, groups := groupNotes(notes, by)
-	if !IsOnCall(kind) && len(groups) > mostApps {
+	if !IsOnCall(kind) && !isProgram(kind) && len(groups) > mostApps {
 		c := summaryOf(notes, len(groups))
 		for i := range all {
 			c.From = append(c.From, i)
@@ -151,7 +156,7 @@ func contentAbout(notes []route.Note) Content {
 			main = n
 		}
 	}
-	c := Content{Message: main.Message, Count: len(notes), Key: matter.KeyOf(main.Message), Ended: main.Message.Matter.Phase == notify.Ends}
+	c := Content{Message: main.Message, Labels: main.Labels, Count: len(notes), Key: matter.KeyOf(main.Message), Ended: main.Message.Matter.Phase == notify.Ends}
 	var id strings.Builder
 	for _, n := range notes {
 		id.WriteString(matter.KeyOf(n.Message) + n.Message.At.UTC().String() + "\x02")

@@ -70,6 +70,12 @@ func (g generic) build(t Target, c Content) (Request, error) {
 	return r, nil
 }
 
+// eventType is KIND/NAME.NAMESPACE, as in Flux: workflows are chosen by it.
+func eventType(c Content) string {
+	a := c.Message.About
+	return a.Kind + "/" + a.Name + "." + a.Namespace
+}
+
 // githubDispatch starts workflows of a GitHub repository by a repository_dispatch event.
 type githubDispatch struct{}
 
@@ -81,7 +87,7 @@ func (githubDispatch) build(t Target, c Content) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
-	r, err := postJSON(address+"/dispatches", map[string]any{"event_type": shorten(c.Title, 100), "client_payload": newEvent(c)})
+	r, err := postJSON(address+"/dispatches", map[string]any{"event_type": shorten(eventType(c), 100), "client_payload": newEvent(c)})
 	r.Headers = map[string]string{"Content-Type": "application/json", "Accept": "application/vnd.github+json"}
 	return authorized(r, "Bearer", t.Token), err
 }

@@ -2,6 +2,7 @@ package payload
 
 import (
 	"cmp"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -13,6 +14,9 @@ type grafana struct{}
 func (grafana) build(t Target, c Content) (Request, error) {
 	m := c.Message
 	tags := []string{reporter, "kind: " + m.About.Kind, "name: " + m.About.Name, "namespace: " + m.About.Namespace, "reason: " + m.Reason}
+	for _, l := range labelsOf(c) {
+		tags = append(tags, l.Name+": "+strings.ReplaceAll(l.Value, ":", "|")) // as Flux: a tag has one colon
+	}
 	text := c.Title + ": " + c.Text()
 	if c.Form != nil {
 		text = c.Text()
@@ -62,6 +66,9 @@ func (datadog) build(t Target, c Content) (Request, error) {
 	}
 	m := c.Message
 	tags := []string{"kube_app_kind:" + m.About.Kind, "kube_app_name:" + m.About.Name, "kube_namespace:" + m.About.Namespace, "reason:" + m.Reason}
+	for _, l := range labelsOf(c) {
+		tags = append(tags, l.Name+":"+l.Value)
+	}
 	if t.Channel != "" {
 		tags = append(tags, slices.DeleteFunc(strings.Split(t.Channel, ","), func(s string) bool { return s == "" })...)
 	}
@@ -80,4 +87,18 @@ func (datadog) build(t Target, c Content) (Request, error) {
 		r.Headers["DD-API-KEY"] = t.Token
 	}
 	return r, err
+}
+
+// labelsOf are the Alert's own metadata, and the revision.
+func labelsOf(c Content) []Fact {
+	var out []Fact
+	for _, name := range slices.Sorted(maps.Keys(c.Labels)) {
+		out = append(out, Fact{name, c.Labels[name]})
+	}
+	for _, f := range c.Facts {
+		if _, there := c.Labels[f.Name]; f.Name == "revision" && !there {
+			out = append(out, f)
+		}
+	}
+	return out
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -48,6 +49,11 @@ func (alertmanager) build(t Target, c Content) (Request, error) {
 	if m.Matter.Field != "" {
 		labels["field"] = m.Matter.Field
 	}
+	for name, value := range c.Labels {
+		if name = notInLabels.ReplaceAllString(name, "_"); labels[name] == "" {
+			labels[name] = value
+		}
+	}
 	annotations := factMap(c)
 	annotations["message"] = shorten(c.Text(), 8000)
 	alert := map[string]any{"labels": labels, "annotations": annotations, "startsAt": timestampOf(m.At), "endsAt": timestampOf(m.At.Add(alertLife))}
@@ -60,6 +66,9 @@ func (alertmanager) build(t Target, c Content) (Request, error) {
 	}
 	return authorized(r, "Bearer", t.Token), err
 }
+
+// notInLabels is what the name of a label may not have.
+var notInLabels = regexp.MustCompile(`^[0-9]|[^a-zA-Z0-9_]`)
 
 // alertLife is how long an alert lasts whose matter does not end: Alertmanager ends it after minutes otherwise.
 const alertLife = 24 * time.Hour

@@ -33,15 +33,16 @@ type Content struct {
 	Title   string         // what it is about: "kustomization/web.shop"
 	Lines   []string       // the texts
 	Facts   []Fact
-	Count   int         // of messages that were joined
-	Key     string      // the same for messages about one matter
-	ID      string      // the same for another try of the same request
-	Ended   bool        // the matter is over
-	From    []int       // which of the notes it says
-	Commit  Commit      // what a commit's status says; only for IsCommitStatus
-	Pull    string      // the number of the pull request; only for IsComment
-	Nothing bool        // there is nothing to send: its notes are done
-	Form    *route.Form // in the words of a template, in which it is sent alone; nil for truce's own
+	Labels  map[string]string // the Alert's own metadata, by which receivers choose
+	Count   int               // of messages that were joined
+	Key     string            // the same for messages about one matter
+	ID      string            // the same for another try of the same request
+	Ended   bool              // the matter is over
+	From    []int             // which of the notes it says
+	Commit  Commit            // what a commit's status says; only for IsCommitStatus
+	Pull    string            // the number of the pull request; only for IsComment
+	Nothing bool              // there is nothing to send: its notes are done
+	Form    *route.Form       // in the words of a template, in which it is sent alone; nil for truce's own
 }
 
 // Text returns all lines.

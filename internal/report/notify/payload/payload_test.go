@@ -28,6 +28,7 @@ const hostile = `<!channel> @all **bold** [x](http://evil.example) <script>"`
 func contested(app string) route.Note {
 	return route.Note{
 		Alert: route.Key{Namespace: "shop", Name: "ops"}, Metadata: map[string]string{"cluster": "prod", "summary": "production", "revision": "main@sha1:abc"},
+		Labels: map[string]string{"cluster": "prod", "on-call": "team: a"},
 		Message: notify.Message{
 			Event:      notify.Event{Severity: notify.Error, Reason: "FieldContested", Text: `Deployment shop/web .spec.replicas: 3 (Git) vs 5 (live, set by scaler): put back 2 times; ` + hostile},
 			About:      object.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: "shop", Name: app},
@@ -163,6 +164,11 @@ func TestMessagesOfOneLookAreJoined(t *testing.T) {
 	for _, f := range all[0].Facts {
 		if f.Name == notify.FactObject {
 			t.Errorf("a fact of one app is a fact of all: %+v", f)
+		}
+	}
+	for _, kind := range []string{"githubdispatch", "generic", "googlepubsub"} { // programs read the name of the app
+		if each := payload.JoinMessages(kind, many); len(each) != 1001 {
+			t.Errorf("%s: of 1,001 apps %d messages", kind, len(each))
 		}
 	}
 	if alerts := payload.JoinMessages("pagerduty", []route.Note{contested("a"), contested("b"), contested("c"), contested("d"), settled("d")}); len(alerts) != 4 || alerts[3].Ended != true {

@@ -150,6 +150,8 @@ type Note struct {
 	Alert    Key
 	Message  notify.Message
 	Metadata map[string]string // beside the message's own evidence
+	// Labels are the Alert's own metadata (spec.eventMetadata), the same in every message of it: receivers choose by them.
+	Labels map[string]string `json:",omitempty"`
 	// StatusName is the name of a commit's status, where the Provider has an expression for it; NameFault says why there is none.
 	StatusName, NameFault string `json:",omitempty"`
 	// Form is what a template of Argo CD makes of the message; nil for truce's own form.
@@ -175,7 +177,7 @@ type FormFact struct {
 
 // Address returns the message as it goes to the Alert's Provider. Labels and annotations stay behind.
 func (a Alert) Address(m notify.Message) Note {
-	n := Note{Alert: a.Key, Message: m, Metadata: a.metadataOf(m)}
+	n := Note{Alert: a.Key, Message: m, Metadata: a.metadataOf(m), Labels: maps.Clone(a.Metadata)}
 	n.Message.Labels, n.Message.Annotations = nil, nil
 	n.Message.Evidence = maps.Clone(m.Evidence)
 	return n
