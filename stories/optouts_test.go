@@ -3,6 +3,7 @@ package stories
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -96,6 +97,7 @@ func TestArgoOptionsOfObjectsAreHonoured(t *testing.T) {
 		"-- app/kept.yaml --\n"+marked("kept", options+"Prune=false")+
 		"-- app/quiet.yaml --\n"+marked("quiet", options+"Prune=false, "+compare+"IgnoreExtraneous")+
 		"-- app/asks.yaml --\n"+marked("asks", options+"Prune=confirm")+
+		"-- app/too.yaml --\n"+marked("asks-too", options+"Prune=confirm")+
 		"-- replaced/all.yaml --\n"+marked("replaced", options+"Replace=true"))
 	w.application("my-app", "app", automated)
 	w.inSync("my-app")
@@ -117,6 +119,17 @@ func TestArgoOptionsOfObjectsAreHonoured(t *testing.T) {
 	_, token, _ := strings.Cut(said, "truce.dev/approve-prune=")
 	w.annotate(applications, "my-app", "truce.dev/approve-prune", strings.Fields(token)[0])
 	w.goes(configmaps, "asks")
+
+	// As argocd app confirm-deletion writes it. An agreement from before the object has left Git is none.
+	const confirm = "argocd.argoproj.io/deletion-approved"
+	w.annotate(applications, "my-app", confirm, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339))
+	w.repo.Remove("app/too.yaml")
+	w.argoCondition("my-app", "SyncError", "asks-too is not pruned without confirmation")
+	if !w.isThere(configmaps, "asks-too") {
+		t.Error("pruned by an agreement to something else")
+	}
+	w.annotate(applications, "my-app", confirm, time.Now().Add(time.Second).UTC().Format(time.RFC3339))
+	w.goes(configmaps, "asks-too")
 
 	w.application("replaced", "replaced", automated)
 	w.inSync("replaced")

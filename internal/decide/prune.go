@@ -68,6 +68,7 @@ type PruneInput struct {
 	Approved       string            // the token that a user has approved
 	Continued      string            // the token of what is left of an approved list
 	Earlier        string            // the uid of another app of this name, whose record names the objects; empty for none
+	Confirmed      bool              // a person has agreed to delete those that ask for it
 	// KeepDefinitions: see app.App.KeepDefinitions.
 	KeepDefinitions bool
 	AppDeleted      bool // the app itself was deleted: its user has asked for it
@@ -148,7 +149,7 @@ func (s *PrunePlan) sort(in PruneInput, g PruneCandidate) {
 		s.Keep[g.ID] = KeepReason{Why: "it is being deleted already", BeingDeleted: true}
 	default:
 		s.Delete = append(s.Delete, g.ID)
-		if m, asks := in.Rules.Find(g.Live, optout.ConfirmPrune); asks && s.confirm == "" {
+		if m, asks := in.Rules.Find(g.Live, optout.ConfirmPrune); asks && s.confirm == "" && !in.Confirmed {
 			s.confirm = fmt.Sprintf("%s is not pruned without confirmation (%s: %s)", g.ID, m.Key, m.Value)
 		}
 	}

@@ -80,6 +80,9 @@ func (r *appRun) endComparison() {
 		return
 	}
 	r.app = r.asked.BetweenRollouts() // so that the revision counts as applied
+	if r.asked.Adoption.Takes() { // nothing was taken over by a run that writes nothing
+		r.engine.queue.EnqueueApp(r.app.Key)
+	}
 	r.state.mu.Lock()
 	r.state.rolledOut = r.rolloutKey()
 	r.state.mu.Unlock()

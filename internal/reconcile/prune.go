@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -104,7 +105,7 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	}
 	meant := slices.DeleteFunc(slices.Clone(left), func(e inventory.Entry) bool { return !r.app.SyncRequest.Covers(e.ID) })
 	swept := r.engine.newPruneRun(r.app, len(r.inventory.Entries))
-	swept.revision = r.artifact.Revision
+	swept.revision, swept.in.Confirmed = r.artifact.Revision, r.isConfirmed()
 	r.countGuard(ctx, swept, len(meant))
 	err := swept.execute(ctx, &r.inventory, meant)
 	if err == nil && len(meant) == len(left) {
@@ -122,6 +123,12 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	}
 	r.report.Leaving = leaving(still, swept.kept)
 	return err
+}
+
+// isConfirmed reports whether a person has agreed to delete what asks for it, since Git has left something to prune.
+func (r *appRun) isConfirmed() bool {
+	since := r.leavingSince(r.engine.Now()).Truncate(time.Second)
+	return !r.app.Confirmed.IsZero() && !r.app.Confirmed.Before(since)
 }
 
 // keepUnnamed keeps what left Git, and reports it. Entries of objects that are gone, or that belong to another app, leave the inventory.

@@ -52,6 +52,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 	a.Suspended = skip == "true"
 	a.Request, _ = cr.Annotation(refreshKey)
 	a.Approved, _ = cr.Annotation(reader.ApproveKey)
+	a.Confirmed = confirmedAt(cr)
 	a.PruneLimit = r.PruneMost(cr)
 	r.source(&a, spec)
 	r.syncPolicy(&a, spec)

@@ -3,6 +3,7 @@ package argocd
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -83,4 +84,17 @@ func (r *reading) compareOptions(cr object.Object) {
 			r.Note("%s: %s has no effect: no such option", at, item)
 		}
 	}
+}
+
+// confirmKey is the annotation with the time at which a person has agreed to delete objects with Prune=confirm, as argocd app confirm-deletion writes it.
+const confirmKey = theirs + "deletion-approved"
+
+// confirmedAt is that time; zero for none, and for what is no time, as in Argo CD.
+func confirmedAt(cr object.Object) time.Time {
+	text, _ := cr.Annotation(confirmKey)
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return at
 }

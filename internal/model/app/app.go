@@ -109,6 +109,8 @@ type App struct {
 	HandledRequest string // the newest Request that was acted on, as its custom resource remembers it
 	Deleting       bool
 	Approved       string // the token of a held prune that a user has approved
+	// Confirmed is when a person has agreed to delete objects that ask for it; zero for never.
+	Confirmed time.Time
 
 	Rollout     Rollout
 	SyncRequest SyncRequest
