@@ -38,10 +38,16 @@ func (r *appRun) onlyCompare() {
 
 // bringOutChange makes a rollout of a comparison whose result is known: Git describes other objects than before, or an operation goes on that an earlier
 // process has begun.
-func (r *appRun) bringOutChange(context.Context) error {
-	if r.comparesOnly && (r.isOtherThanBefore() || r.inventory.Operation.Key == r.operationKey()) {
-		r.comparesOnly = false
-		r.beginRollout()
+func (r *appRun) bringOutChange(ctx context.Context) error {
+	// A comparison takes nothing over from another controller.
+	isFirst := len(r.inventory.Entries) == 0 && (len(r.set.Objects) > 0 || r.asked.Adoption.Takes())
+	if !r.comparesOnly || !isFirst && !r.isOtherThanBefore() && r.inventory.Operation.Key != r.operationKey() {
+		return nil
+	}
+	r.comparesOnly = false
+	r.beginRollout()
+	if err := r.inheritEntries(ctx); err != nil {
+		return &stageError{report.ClusterFailed, err}
 	}
 	return nil
 }
