@@ -86,7 +86,7 @@ func (r *appRun) endComparison() {
 		return
 	}
 	r.app = r.asked.BetweenRollouts() // so that the revision counts as applied
-	if r.asked.Adoption.Takes() { // nothing was taken over by a run that writes nothing
+	if r.asked.Adoption.Takes() {     // nothing was taken over by a run that writes nothing
 		r.engine.queue.EnqueueApp(r.app.Key)
 	}
 	r.state.mu.Lock()
