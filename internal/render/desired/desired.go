@@ -130,7 +130,7 @@ func inNamespace(r render.Object, a app.App, scope Scope) object.Object {
 	switch {
 	case scope == ClusterWide:
 		delete(meta, "namespace")
-	case data.Namespace() == "": // most kinds that are not served yet will have namespaces, too
+	case data.Namespace() == "" && (scope == Namespaced || a.Key != (app.Key{})): // most kinds of an app that are not served yet will have namespaces, too
 		if to := cmp.Or(a.Namespace, a.DefaultNamespace.Name); to != "" {
 			meta["namespace"] = to
 		}
