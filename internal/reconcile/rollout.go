@@ -190,10 +190,7 @@ func (r *appRun) outcomes() []report.Outcome {
 	}
 	for _, id := range r.state.objects() {
 		rec := r.engine.lookup(id)
-		if rec == nil {
-			continue
-		}
-		if rec.isAwaitingWave() {
+		if rec == nil || rec.isAwaitingWave() {
 			continue
 		}
 		o := rec.view()
