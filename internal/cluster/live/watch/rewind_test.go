@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -71,7 +72,6 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
 	case q.Get("watch") != "":
-		s.note("watch at " + q.Get("resourceVersion"))
 		s.stream(w, r)
 	default:
 		s.list(w, q.Get("resourceVersion"))
@@ -90,6 +90,7 @@ func (s *server) stream(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.watches = append(s.watches, end)
 	s.mu.Unlock()
+	s.note("watch at " + r.URL.Query().Get("resourceVersion")) // from here on a test may end it
 	w.(http.Flusher).Flush()
 	select {
 	case <-end:
@@ -126,6 +127,7 @@ func (s *server) list(w http.ResponseWriter, at string) {
 // await waits for a request, and returns those before it since the last call, and it.
 func (s *server) await(t *testing.T, request string) []string {
 	t.Helper()
+	deadline := time.After(time.Minute)
 	for {
 		s.mu.Lock()
 		n := slices.Index(s.requests, request)
@@ -138,8 +140,8 @@ func (s *server) await(t *testing.T, request string) []string {
 		s.mu.Unlock()
 		select {
 		case <-s.asked:
-		case <-t.Context().Done():
-			t.Fatalf("no %q", request)
+		case <-deadline:
+			t.Fatalf("no %q within a minute", request)
 		}
 	}
 }
@@ -162,18 +164,18 @@ func TestAServerWhoseDataWentBackIsListedFromTheBeginning(t *testing.T) {
 	})
 	synced(t, w)
 	s.await(t, "watch at 100")
-	got := sorted(seen, 3)
+	got := sorted(t, seen, 3)
 	if diff := cmp.Diff([]string{"+ changes 90", "+ goes 95", "+ stays 10"}, got); diff != "" {
 		t.Fatalf("first list (-want +got):\n%s", diff)
 	}
 	again := relisted(w)
 	s.hold(50, map[string]int{"stays": 10, "changes": 40, "returns": 45})
 	s.hangUp()
-	<-again
-	if first := <-seen; first != "back" {
+	within(t, again)
+	if first := within(t, seen); first != "back" {
 		t.Errorf("%q comes before the news that the data went back", first)
 	}
-	if diff := cmp.Diff([]string{"+ changes 40", "+ returns 45", "+ stays 10", "- goes"}, sorted(seen, 4)); diff != "" {
+	if diff := cmp.Diff([]string{"+ changes 40", "+ returns 45", "+ stays 10", "- goes"}, sorted(t, seen, 4)); diff != "" {
 		t.Errorf("after it went back (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]string{"list at ", "list at ", "watch at 50"}, s.await(t, "watch at 50")); diff != "" {
@@ -195,7 +197,7 @@ func TestAnEraThatEndsStartsEveryWatchOver(t *testing.T) {
 	again, era := relisted(w), h.Era()
 	h.WentBack(era)
 	h.WentBack(era) // another that has found it out
-	<-again
+	within(t, again)
 	s.await(t, "watch at 100")
 	if w.Err() != nil {
 		t.Errorf("it is over, and the watch says %v", w.Err())
@@ -223,12 +225,25 @@ func TestAServerThatIsBehindIsNotTakenForARestoredOne(t *testing.T) {
 	}
 }
 
-func sorted(seen <-chan string, n int) []string {
+func sorted(t *testing.T, seen <-chan string, n int) []string {
+	t.Helper()
 	var out []string
 	for range n {
-		out = append(out, <-seen)
+		out = append(out, within(t, seen))
 	}
 	slices.Sort(out)
+	return out
+}
+
+// within returns what comes within a minute.
+func within[T any](t *testing.T, of <-chan T) T {
+	t.Helper()
+	var out T
+	select {
+	case out = <-of:
+	case <-time.After(time.Minute):
+		t.Fatal("nothing has come within a minute")
+	}
 	return out
 }
 

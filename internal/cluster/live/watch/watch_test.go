@@ -218,7 +218,7 @@ func TestAConnectionThatAlwaysEndsIsAnError(t *testing.T) {
 	synced(t, w)
 	failed := w.Failed()
 	p.refuse()
-	<-failed // client-go tries ten times, a second apart
+	within(t, failed) // client-go tries ten times, a second apart
 	if w.Err() == nil {
 		t.Error("a watch that has failed says no error")
 	}
