@@ -119,7 +119,7 @@ func (b *build) release(out output, options common.ReleaseOptions) (*release.Rel
 func (b *build) hooks(all []*releasev1.Hook) ([]hook.Hook, error) {
 	var out []hook.Hook
 	for i, h := range all {
-		found, err := decodeManifest(b.file(h.Path), []byte(h.Manifest))
+		found, err := b.decode(b.file(h.Path), []byte(h.Manifest))
 		if err != nil {
 			return nil, err
 		}

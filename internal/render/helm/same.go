@@ -68,11 +68,11 @@ func (b *build) isSame(out output, stored *releasev1.Release) bool {
 		made = append(made, m.Content)
 	}
 	had = documents(stored.Manifest)
-	now, err := objectsByID(made)
+	now, err := b.objectsByID(made)
 	if err != nil {
 		return false
 	}
-	then, err := objectsByID(had)
+	then, err := b.objectsByID(had)
 	if err != nil || len(now) != len(then) {
 		return false
 	}
@@ -85,10 +85,10 @@ func (b *build) isSame(out output, stored *releasev1.Release) bool {
 }
 
 // objectsByID are the objects of manifests.
-func objectsByID(manifests []string) (map[object.ID]object.Object, error) {
+func (b *build) objectsByID(manifests []string) (map[object.ID]object.Object, error) {
 	out := map[object.ID]object.Object{}
 	for _, text := range manifests {
-		found, err := decodeManifest("", []byte(text))
+		found, err := b.decode("", []byte(text))
 		if err != nil {
 			return nil, err
 		}
