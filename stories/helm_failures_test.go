@@ -76,6 +76,7 @@ func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
 		{"a prune that waits for approval does not keep a release from being deployed", helmHeldPrune},
 		{"an object of others is not taken over", helmRefusesExisting},
 		{"a chart of another name is installed again, or upgrades", helmRenamed},
+		{"a release of another name takes the place of the former", helmMoved},
 		{"an uninstall leaves dependents", helmOrphans},
 		{"an uninstall deletes dependents first", helmForeground},
 	} {
@@ -264,6 +265,30 @@ func helmRenamed(w *world) {
 		if o := w.get(configmaps, name); text(o, "data", "of") != "other" || (o.GetUID() == before) != (revision == 2) {
 			w.t.Errorf("%s: the object is %v, and was %s", name, o.Object, before)
 		}
+	}
+}
+
+// helmMoved: also when the HelmRelease is deleted before the next one is installed.
+func helmMoved(w *world) {
+	for _, name := range []string{"moved", "leaves"} {
+		w.release(name, "")
+		w.released(name, 1, "1.0.0")
+	}
+	w.patch(helmReleases, "moved", map[string]any{"spec": map[string]any{"releaseName": "next"}}, "kubectl")
+	w.helmCondition("moved", "Ready", func(c map[string]any) bool {
+		return c["status"] == "True" && contains(c["message"], "release "+w.ns+"/next.v1 with chart web@1.0.0")
+	})
+	if was, is := w.storedReleases("moved"), w.storedReleases("next"); was != "" || is != "1:deployed" {
+		w.t.Errorf("stored are %q of the former name, and %q of the next", was, is)
+	}
+	if w.get(configmaps, "moved") != nil || w.get(configmaps, "next") == nil {
+		w.t.Error("the objects are not those of the next release")
+	}
+	w.patch(helmReleases, "leaves", map[string]any{"spec": map[string]any{"releaseName": "never"}}, "kubectl")
+	w.delete(helmReleases, w.ns, "leaves")
+	w.until("the HelmRelease is gone", func() bool { return w.get(helmReleases, "leaves") == nil })
+	if was, is := w.storedReleases("leaves"), w.storedReleases("never"); was+is != "" {
+		w.t.Errorf("stored are %q of the former name, and %q of the next", was, is)
 	}
 }
 

@@ -1,6 +1,8 @@
 package decide
 
 import (
+	"maps"
+
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
@@ -14,8 +16,13 @@ func PlanNamespace(want app.DefaultNamespace, live object.Object) Plan {
 	if live != nil && hasMetadata(live, "labels", want.Labels) && hasMetadata(live, "annotations", want.Annotations) {
 		return Plan{}
 	}
-	metadata := map[string]any{"name": want.Name}
-	for field, values := range map[string]map[string]string{"labels": want.Labels, "annotations": want.Annotations} {
+	metadata, labels := map[string]any{"name": want.Name}, want.Labels
+	if live == nil {
+		labels = map[string]string{}
+		maps.Copy(labels, want.FirstLabels)
+		maps.Copy(labels, want.Labels)
+	}
+	for field, values := range map[string]map[string]string{"labels": labels, "annotations": want.Annotations} {
 		if len(values) > 0 {
 			metadata[field] = asAnyMap(values)
 		}

@@ -35,9 +35,10 @@ type chartRun struct {
 	runs     map[int]hook.Run  // of the newest, by the index of the hook
 	made     *release.Release  // that the objects are of
 	attempts remedy.Attempts   // of what is asked for
-	// isRenamed says that the release is uninstalled because the chart has another name.
-	isRenamed bool
-	decision  lifecycle.Decision // how the release stands, and what this run does about it
+	// replaced says why the release is uninstalled so that another one is installed; empty for not.
+	replaced string
+	isFormer bool               // it is not the one that is asked for, but the one that it replaces
+	decision lifecycle.Decision // how the release stands, and what this run does about it
 }
 
 // chartRequest completes the request for an app with a release: its values, the newest stored release and the cluster's capabilities.
@@ -61,8 +62,7 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 	if spec.Version == release.WithDigest {
 		q.Metadata = r.artifact.Commit[:min(12, len(r.artifact.Commit))]
 	}
-	r.chart.store = releases.Store{Access: r.access, Namespace: spec.Storage, Name: spec.Name}
-	if r.chart.stored, err = r.chart.store.List(ctx); err != nil {
+	if err := r.listReleases(ctx); err != nil {
 		return &stageError{report.ClusterFailed, err}
 	}
 	if err := r.newestRelease(ctx, &q); err != nil {

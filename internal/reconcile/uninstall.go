@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
@@ -15,6 +16,29 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
 )
+
+// listReleases reads the stored releases: those of the name asked for, or while there is a former one that those replace, the former's.
+func (r *appRun) listReleases(ctx context.Context) error {
+	spec := *r.app.Release
+	if f := spec.Former; f != nil && r.app.Policy.Mode == app.Enforce {
+		store := releases.Store{Access: r.access, Namespace: f.Storage, Name: f.Name}
+		stored, err := store.List(ctx)
+		if err != nil {
+			return err
+		}
+		if len(stored) > 0 && stored[0].Status != hook.Uninstalled && (!stored[0].ByOthers || slices.Contains(f.Revisions, stored[0].Revision)) {
+			r.chart.isFormer, r.chart.replaced = true, fmt.Sprintf("%s/%s, stored in %s, takes its place", spec.Namespace, spec.Name, spec.Storage)
+			spec.Name, spec.Namespace, spec.Storage = f.Name, f.Namespace, f.Storage
+			r.asked.Release, r.app.Release = &spec, &spec
+			r.chart.store, r.chart.stored = store, stored
+			return nil
+		}
+	}
+	var err error
+	r.chart.store = releases.Store{Access: r.access, Namespace: spec.Storage, Name: spec.Name}
+	r.chart.stored, err = r.chart.store.List(ctx)
+	return err
+}
 
 // uninstallRelease removes the objects of a release that has failed, and ends the run: the next one installs it, if it may be tried again.
 func (r *appRun) uninstallRelease(ctx context.Context) error {
@@ -37,9 +61,9 @@ func (r *appRun) uninstallRelease(ctx context.Context) error {
 	}
 	r.reportUninstalled()
 	r.chart.decision.Blocked = remedy.NotBlocked
-	if r.chart.isRenamed {
+	if why := r.chart.replaced; why != "" {
 		r.engine.queue.EnqueueApp(r.app.Key)
-		return &stageError{report.InProgress, fmt.Errorf("release %s/%s is uninstalled, as the chart has another name, and is installed next", r.app.Release.Namespace, r.app.Release.Name)}
+		return &stageError{report.InProgress, fmt.Errorf("release %s/%s is uninstalled, as %s; what is asked for is installed next", r.app.Release.Namespace, r.app.Release.Name, why)}
 	}
 	return r.remediated()
 }
@@ -132,8 +156,7 @@ func (e *Engine) beginUninstallOf(ctx context.Context, a app.App, hasObjects boo
 		return nil, err
 	}
 	r := &appRun{engine: e, state: &appState{}, asked: a, app: a, access: access}
-	r.chart.store = releases.Store{Access: access, Namespace: a.Release.Storage, Name: a.Release.Name}
-	if r.chart.stored, err = r.chart.store.List(ctx); err != nil {
+	if err := r.listReleases(ctx); err != nil {
 		return nil, err
 	}
 	if len(r.chart.stored) == 0 || r.chart.stored[0].Status == hook.Uninstalled {

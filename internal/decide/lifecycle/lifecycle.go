@@ -40,6 +40,8 @@ type Input struct {
 	Wanted bool
 	// Renamed says that the newest is of a chart with another name, and is uninstalled for that.
 	Renamed bool
+	// Moved says that what is asked for has another name, or is to be stored in another namespace, and the newest is uninstalled for that.
+	Moved bool
 	// Attempts are those of what is asked for.
 	Attempts remedy.Attempts
 	Spec     release.Spec
@@ -53,7 +55,7 @@ const (
 	Absent    State = "absent"    // nothing is installed: it is installed, unless that has failed too often
 	Pending   State = "pending"   // an action has begun and not ended: it goes on
 	Replaced  State = "replaced"  // an action has begun for what is not asked for any more, or by others: it has failed, and an upgrade follows
-	Renamed   State = "renamed"   // a chart of another name is deployed: it is uninstalled, so that what is asked for is installed then
+	Renamed   State = "renamed"   // a chart or a release of another name is there: it is uninstalled, so that what is asked for is installed then
 	OutOfSync State = "outofsync" // something else is deployed: an upgrade, unless that has failed too often
 	Failed    State = "failed"    // what is asked for has failed: it is remedied, tried again, or left
 	Untried   State = "untried"   // it is deployed, and its tests have not run
@@ -105,6 +107,8 @@ func (in Input) state() State {
 	}
 	newest := in.Stored[0]
 	switch {
+	case in.Moved && newest.Status != hook.Uninstalling:
+		return Renamed
 	case newest.ByOthers && newest.Status.IsUnderWay():
 		return Replaced
 	case newest.Status == hook.PendingRollback, newest.Status == hook.Uninstalling:

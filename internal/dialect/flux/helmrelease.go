@@ -69,9 +69,12 @@ func (r *reading) helmApp(cr object.Object, process app.Policy) app.App {
 		Kubeconfig: r.kubeconfig(hr.Spec.KubeConfig),
 		Ignore:     r.driftRules(cr, hr.Spec.DriftDetection),
 		Finalizers: []string{finalizer, ownFinalizer}, OwnFinalizer: ownFinalizer, GuardFinalizer: finalizer,
-		DefaultNamespace: app.DefaultNamespace{Name: hr.GetReleaseNamespace(), Make: hr.GetInstall().CreateNamespace},
-		Overlay:          helmOverlay(hr),
-		Wait:             waitMode(!hr.GetInstall().DisableWait && !hr.GetUpgrade().DisableWait),
+		DefaultNamespace: app.DefaultNamespace{
+			Name: hr.GetReleaseNamespace(), Make: hr.GetInstall().CreateNamespace,
+			FirstLabels: map[string]string{"name": hr.GetReleaseNamespace()}, // as Helm labels a namespace that it makes
+		},
+		Overlay: helmOverlay(hr),
+		Wait:    waitMode(!hr.GetInstall().DisableWait && !hr.GetUpgrade().DisableWait),
 	}
 	if len(cr.Name()) <= 63 && len(cr.Namespace()) <= 63 {
 		a.Labels = map[string]string{helmNameLabel: cr.Name(), helmNSLabel: cr.Namespace()}
@@ -165,6 +168,7 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 			out.Known[s.Version] = s.Digest
 		}
 	}
+	out.Former = formerRelease(hr.Status, *out)
 	install, upgrade := hr.GetInstall(), hr.GetUpgrade()
 	out.Template.Schema = schemaPolicy(install, upgrade)
 	if hr.GetUninstall().KeepHistory {
@@ -176,6 +180,21 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 	r.actions(out, hr)
 	out.Template.CRDs = definitionsPolicy(install, upgrade)
 	r.postRenderers(out, hr.Spec.PostRenderers)
+	return out
+}
+
+// formerRelease is the release that a HelmRelease made before its spec.releaseName or spec.storageNamespace was changed; nil for none.
+func formerRelease(s helmv2.HelmReleaseStatus, now release.Spec) *release.FormerRelease {
+	newest := s.History.Latest()
+	if newest == nil || s.StorageNamespace == "" || newest.Name == now.Name && s.StorageNamespace == now.Storage {
+		return nil
+	}
+	out := &release.FormerRelease{Name: newest.Name, Namespace: newest.Namespace, Storage: s.StorageNamespace}
+	for _, old := range s.History {
+		if old != nil && old.Name == newest.Name {
+			out.Revisions = append(out.Revisions, old.Version)
+		}
+	}
 	return out
 }
 

@@ -24,4 +24,5 @@ type DefaultNamespace struct {
 	// Make says whether it is made where it is missing. It has no owner then, and is not deleted with the app.
 	Make                bool
 	Labels, Annotations map[string]string // that it is to bear where it is made
+	FirstLabels         map[string]string // that it gets when it is made, and may lose
 }

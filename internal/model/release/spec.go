@@ -11,6 +11,8 @@ import (
 type Spec struct {
 	// Name is that of the release, Namespace the one that it is made in, and Storage the one where its Secrets are.
 	Name, Namespace, Storage string
+	// Former is the release that the custom resource says was made before, where that has another name or is stored in another namespace.
+	Former *FormerRelease `json:",omitempty"`
 	// From are ConfigMaps and Secrets of the app's namespace that hold values, laid over each other in this order. Inline, as JSON, wins over all.
 	From   []Reference
 	Inline string
@@ -42,6 +44,12 @@ type Spec struct {
 	Force string
 	// Rendered identifies what the newest of Known was made with besides chart and values, and Renders what is asked for now (PostRenderers).
 	Rendered, Renders string
+}
+
+// FormerRelease is one that another replaces: it is uninstalled.
+type FormerRelease struct {
+	Name, Namespace, Storage string
+	Revisions                []int // that the custom resource has made
 }
 
 // Reference names a value, or values, in a ConfigMap or Secret.
