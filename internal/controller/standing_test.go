@@ -15,7 +15,7 @@ import (
 func TestWhatARunsNewsIsAbout(t *testing.T) {
 	failed := notify.Event{Severity: notify.Error, Reason: "RollbackSucceeded", Text: "rolled back"}
 	made := notify.Event{Severity: notify.Info, Reason: "UpgradeSucceeded", Text: "upgraded"}
-	of := &release.Installed{Name: "web", Namespace: "shop", Revision: 3, Chart: "web", Version: "1.2.3"}
+	of := &release.Installed{Name: "web", Namespace: "shop", Revision: 3, Content: release.Content{Chart: "web", Version: "1.2.3"}}
 	bad := *of
 	bad.Failure, bad.Cause, bad.RemedyCause = hook.Upgrade, "timed out", "no target"
 	for _, c := range []struct {

@@ -285,12 +285,19 @@ func (r *appRun) reportRelease() {
 	}
 	next := release.Installed{
 		Name: r.app.Release.Name, Namespace: r.app.Release.Namespace, Storage: r.app.Release.Storage, Revision: newest.Revision, Status: newest.Status,
-		Chart: made.Chart, Version: made.Version, AppVersion: made.AppVersion, Config: made.Config, Digest: releases.DigestOf(text),
-		First: releases.FirstDeployed(text), Last: releases.LastDeployed(text), Renders: r.app.Release.Renders,
-		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.Reset, Force: r.app.Release.Force, Past: map[int]hook.Past{},
+		Content: release.Content{
+			Chart: made.Chart, Version: made.Version, AppVersion: made.AppVersion, Config: made.Config, Digest: releases.DigestOf(text),
+			First: releases.FirstDeployed(text), Last: releases.LastDeployed(text),
+		},
+		Renders:  r.app.Release.Renders,
+		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.Reset, Force: r.app.Release.Force, Past: map[int]release.Past{},
+	}
+	if was != nil && was.Revision == next.Revision && was.Digest == next.Digest { // the run may have read another chart meanwhile
+		next.Content = was.Content
+		next.Last = releases.LastDeployed(text)
 	}
 	for _, s := range r.chart.stored[1:] {
-		next.Past[s.Revision] = hook.Past{Status: s.Status, Tests: r.testRuns(s)}
+		next.Past[s.Revision] = r.pastRelease(was, s)
 	}
 	if was != nil {
 		next.Reset, next.Force = cmp.Or(next.Reset, was.Reset), cmp.Or(next.Force, was.Force)
@@ -298,6 +305,20 @@ func (r *appRun) reportRelease() {
 		next.Failure, next.Cause, next.RemedyCause = was.Failure, was.Cause, was.RemedyCause
 	}
 	r.report.Release = &next
+}
+
+// pastRelease is an earlier release, as far as this process knows it.
+func (r *appRun) pastRelease(was *release.Installed, s releases.Stored) release.Past {
+	var out release.Past
+	switch {
+	case was == nil || was.Name != r.app.Release.Name:
+	case was.Revision == s.Revision:
+		out = release.Past{Content: was.Content, Action: was.Action}
+	default:
+		out = was.Past[s.Revision]
+	}
+	out.Status, out.Tests = s.Status, r.testRuns(s)
+	return out
 }
 
 // reportAction reports how an action stands. What is remedied is remembered until something else is tried.

@@ -3,6 +3,7 @@ package flux
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -53,15 +54,17 @@ func (h HelmReleases) Status(cr object.Object, r report.Report) map[string]any {
 // helmHistory says of which releases truce knows what they are made of: the newest, and those before as far as Flux keeps them.
 func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 	const kept = 5
-	now := &helmv2.Snapshot{ // without an API version: helm-controller looks at Digest, which is truce's own, where it finds its own version
-		Digest: r.Digest, Name: r.Name, Namespace: r.Namespace, Version: r.Revision, Status: string(r.Status),
-		Action: helmAction(r), ChartName: r.Chart, ChartVersion: r.Version, AppVersion: r.AppVersion, ConfigDigest: r.Config,
-		FirstDeployed: metav1.NewTime(r.First.UTC()), LastDeployed: metav1.NewTime(r.Last.UTC()),
-	}
-	now.TestHooks = testHooks(r.Tests)
+	now := snapshotOf(r, r.Revision, r.Content)
+	now.Status, now.Action, now.TestHooks = string(r.Status), helmAction(r), testHooks(r.Tests)
 	next := helmv2.Snapshots{now}
-	for _, old := range s.History {
-		if old == nil || old.Name != r.Name || old.Namespace != r.Namespace || old.Version >= r.Revision || len(next) == kept {
+	for _, old := range pastSnapshots(s.History, r) {
+		if old.Version == r.Revision && old.Digest == r.Digest { // a release does not change: this run may have read another chart
+			now.ChartName, now.ChartVersion, now.AppVersion, now.ConfigDigest = old.ChartName, old.ChartVersion, old.AppVersion, old.ConfigDigest
+			if r.Action == hook.Keep { // an earlier process has made it
+				now.Action = cmp.Or(old.Action, now.Action)
+			}
+		}
+		if old.Version >= r.Revision || len(next) == kept {
 			continue
 		}
 		if past, known := r.Past[old.Version]; known {
@@ -80,6 +83,36 @@ func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 	s.Failures, s.InstallFailures, s.UpgradeFailures = r.Attempts.All, r.Attempts.Install, r.Attempts.Upgrade
 	s.LastHandledResetAt = cmp.Or(r.Reset, s.LastHandledResetAt)
 	s.LastHandledForceAt = cmp.Or(r.Force, s.LastHandledForceAt)
+}
+
+// snapshotOf is without an API version: helm-controller looks at Digest, which is truce's own, where it finds its own version.
+func snapshotOf(r release.Installed, revision int, c release.Content) *helmv2.Snapshot {
+	return &helmv2.Snapshot{
+		Digest: c.Digest, Name: r.Name, Namespace: r.Namespace, Version: revision,
+		ChartName: c.Chart, ChartVersion: c.Version, AppVersion: c.AppVersion, ConfigDigest: c.Config,
+		FirstDeployed: metav1.NewTime(c.First.UTC()), LastDeployed: metav1.NewTime(c.Last.UTC()),
+	}
+}
+
+// pastSnapshots are the releases of a history, and those that came and went before the status was written, the newest first.
+func pastSnapshots(had helmv2.Snapshots, r release.Installed) helmv2.Snapshots {
+	var out helmv2.Snapshots
+	listed := map[int]bool{}
+	for _, old := range had {
+		if old != nil && old.Name == r.Name && old.Namespace == r.Namespace {
+			out, listed[old.Version] = append(out, old), true
+		}
+	}
+	for revision, past := range r.Past {
+		if past.Digest == "" || listed[revision] {
+			continue
+		}
+		snapshot := snapshotOf(r, revision, past.Content)
+		snapshot.Action = pastAction(past.Action)
+		out = append(out, snapshot)
+	}
+	slices.SortStableFunc(out, func(a, b *helmv2.Snapshot) int { return cmp.Compare(b.Version, a.Version) })
+	return out
 }
 
 // hasWorked reports whether a release was deployed once, and did not fail its tests.
@@ -119,6 +152,17 @@ func helmAction(r release.Installed) helmv2.ReleaseAction {
 	default:
 		return attemptedAction(r)
 	}
+}
+
+// pastAction is the action that has made an earlier release.
+func pastAction(made hook.Step) helmv2.ReleaseAction {
+	switch made {
+	case hook.Install:
+		return helmv2.ReleaseActionInstall
+	case hook.Rollback:
+		return helmv2.ReleaseActionRollback
+	}
+	return helmv2.ReleaseActionUpgrade
 }
 
 // attemptedAction is the action by which what is asked for was tried last.

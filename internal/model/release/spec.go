@@ -79,15 +79,28 @@ const (
 	WithDigest     VersionSource = "digest" // the first digits of what names the revision of the source
 )
 
+// Content is what a release is made of.
+type Content struct {
+	// Chart, Version and AppVersion are the chart's; Config identifies the values, and Digest all of it.
+	Chart, Version, AppVersion, Config, Digest string
+	First, Last                                time.Time // when the name, and this release, was deployed
+}
+
+// Past is an earlier release, and how it has ended.
+type Past struct {
+	Content // zero where this process did not make it
+	Status  hook.Status
+	Action  hook.Step // that has made it
+	Tests   []hook.TestRun
+}
+
 // Installed is the newest release of an app, as it is stored.
 type Installed struct {
 	Name, Namespace, Storage string
 	Revision                 int
 	Status                   hook.Status
-	// Chart, Version and AppVersion are the chart's; Config identifies the values, Digest what the release is made of, and Renders what it was
-	// made with besides.
-	Chart, Version, AppVersion, Config, Digest, Renders string
-	First, Last                                         time.Time // when the name, and this release, was deployed
+	Content
+	Renders string // identifies what it was made with besides chart and values
 
 	Attempts remedy.Attempts
 	// Reset is the newest request to forget the attempts, and Force the newest one for another release.
@@ -101,7 +114,7 @@ type Installed struct {
 	Failure            hook.Step
 	Cause, RemedyCause string
 	// Past are the stored releases before, by revision.
-	Past map[int]hook.Past
+	Past map[int]Past
 	// Blocked is why nothing more is done about it.
 	Blocked remedy.Blocked
 	Tests   []hook.TestRun // that were run of this release

@@ -107,12 +107,6 @@ type TestRun struct {
 	Run
 }
 
-// Past is how an earlier release has ended.
-type Past struct {
-	Status Status
-	Tests  []TestRun
-}
-
 // Action is how an action of Helm is carried out.
 type Action struct {
 	// Timeout is how long each hook, and the objects, are waited for.
