@@ -77,6 +77,7 @@ func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
 		{"an object of others is not taken over", helmRefusesExisting},
 		{"a chart of another name is installed again, or upgrades", helmRenamed},
 		{"a release of another name takes the place of the former", helmMoved},
+		{"a chart that is not there leaves the release as it is", helmNoChart},
 		{"an uninstall leaves dependents", helmOrphans},
 		{"an uninstall deletes dependents first", helmForeground},
 	} {
@@ -290,6 +291,21 @@ func helmMoved(w *world) {
 	if was, is := w.storedReleases("leaves"), w.storedReleases("never"); was+is != "" {
 		w.t.Errorf("stored are %q of the former name, and %q of the next", was, is)
 	}
+}
+
+func helmNoChart(w *world) {
+	w.release("none", "")
+	w.released("none", 1, "1.0.0")
+	chart := func(path string) {
+		w.patch(helmReleases, "none", map[string]any{"spec": map[string]any{"chart": map[string]any{"spec": map[string]any{"chart": path}}}}, "kubectl")
+	}
+	chart("charts/none")
+	w.helmCondition("none", "Ready", func(c map[string]any) bool {
+		return c["status"] == "False" && c["reason"] == "SourceNotReady" && contains(c["message"], "render charts/none: the path does not exist in this revision")
+	})
+	w.helmCondition("none", "Released", func(c map[string]any) bool { return c["status"] == "True" && c["reason"] == "InstallSucceeded" })
+	chart("charts/web")
+	w.released("none", 1, "1.0.0")
 }
 
 func helmOrphans(w *world) {

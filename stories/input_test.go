@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/fluxcd/pkg/apis/meta"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,7 +45,7 @@ var badApps = map[string]struct {
 	says         []string
 }{
 	"branch":   {"branch", "path: ./good", []string{"fetch ", "branch", "gone"}},
-	"path":     {"repo", "path: ./nowhere", []string{"render nowhere: no such"}},
+	"path":     {"repo", "path: ./nowhere", []string{"render nowhere: the path does not exist in this revision"}},
 	"resource": {"repo", "path: ./resource", []string{"render resource: resource/kustomization.yaml:2: gone.yaml: no such file"}},
 	"yaml":     {"repo", "path: ./yaml", []string{"render yaml: yaml/bad.yaml:"}},
 	"kind":     {"repo", "path: ./kind", []string{"kind/widget.yaml:3: Widget.example.com NAMESPACE/w: read: the API server does not serve this kind"}},
@@ -71,6 +72,11 @@ func TestBadInputIsTheProblemOfItsOwnApp(t *testing.T) {
 			inner.t = t
 			t.Log(inner.fails(name, inNS(c.says, w.ns)...))
 		})
+	}
+	for name, want := range map[string]string{"path": meta.ArtifactFailedReason, "resource": meta.BuildFailedReason} {
+		if reason := w.reason(name); reason != want {
+			t.Errorf("%s: Ready has the reason %s, want %s", name, reason, want)
+		}
 	}
 	w.badCharts()
 	good := w.Watch(t, configmaps, w.ns, "good")

@@ -156,14 +156,14 @@ func (r *appRun) render(ctx context.Context) error {
 		files = r.engine.Bases.Over(r.app, files)
 	}
 	if r.request, r.report.Layout, err = layout.RequestOf(files, r.app); err != nil {
-		return &stageError{report.RenderFailed, err}
+		return unrendered(err)
 	}
 	if err := r.inputs(ctx); err != nil {
 		return err
 	}
 	res, err := r.engine.Render.Render(ctx, r.request)
 	if err != nil {
-		return &stageError{report.RenderFailed, err}
+		return unrendered(err)
 	}
 	if err := r.hide(res); err != nil {
 		return err
@@ -178,6 +178,14 @@ func (r *appRun) render(ctx context.Context) error {
 	}
 	r.rendered = renderingOf(res)
 	return nil
+}
+
+// unrendered is why an app is not rendered: its source does not have what it names, or that describes no objects.
+func unrendered(err error) error {
+	if errors.Is(err, render.ErrNothing) {
+		return &stageError{report.SourceNotReady, err}
+	}
+	return &stageError{report.RenderFailed, err}
 }
 
 // inputs reads what the build needs besides files.

@@ -82,7 +82,7 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return &stageError{report.RenderFailed, err}
+		return unrendered(err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ const (
 	Suspended           Reason = "Suspended"
 	SpecRefused         Reason = "SpecRefused"         // the app asks for what truce cannot do, or contradicts itself
 	AccessDenied        Reason = "AccessDenied"        // a rule between tenants refuses the app
-	SourceNotReady      Reason = "SourceNotReady"      // no artifact
+	SourceNotReady      Reason = "SourceNotReady"      // no artifact, or nothing in it where the app says
 	DependencyNotReady  Reason = "DependencyNotReady"  // an app that it depends on is not ready
 	RenderFailed        Reason = "RenderFailed"        // the files do not describe objects
 	ValuesFailed        Reason = "ValuesFailed"        // the values of a chart could not be read

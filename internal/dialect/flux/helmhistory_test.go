@@ -9,9 +9,11 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/remedy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -68,6 +70,37 @@ func TestTheHistoryOfAHelmRelease(t *testing.T) {
 			lines = append(lines, fmt.Sprintf("%d %s %s %s %s", s.Version, s.Status, s.ChartVersion, s.ConfigDigest, s.Action))
 		}
 		if diff := cmp.Diff(c.want, lines); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestAnObjectOfADeployedReleaseIsMissing: what this process knows of the release is what the one before it has stored.
+func TestAnObjectOfADeployedReleaseIsMissing(t *testing.T) {
+	gone := report.Object{ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, Health: health.Status{Code: health.Missing}}
+	said := map[string]any{"type": "Ready", "status": "True", "reason": "InstallSucceeded", "message": "Helm install succeeded"}
+	released := map[string]any{"type": "Released", "status": "True", "reason": "InstallSucceeded", "message": "Helm install succeeded"}
+	for name, now := range map[string]release.Installed{
+		"of this process":    {Status: hook.Deployed, Action: hook.Install, Ended: remedy.EndedWell},
+		"of another process": {Status: hook.Deployed},
+	} {
+		now.Name, now.Namespace, now.Storage, now.Revision = "web", "shop", "shop", 1
+		cr := object.Object{
+			"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+			"status": map[string]any{"conditions": []any{said, released}},
+		}
+		status := flux.HelmReleases{}.Status(cr, report.Report{Reason: report.Succeeded, Release: &now, Objects: []report.Object{gone}})
+		var got helmv2.HelmReleaseStatus
+		reader.DecodeStatus(object.Object{"status": status}, &got)
+		var lines []string
+		for _, c := range got.Conditions {
+			lines = append(lines, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+		}
+		want := []string{
+			"Ready=False HealthCheckFailed: ConfigMap shop/a is missing", "Reconciling=True ProgressingWithRetry: ConfigMap shop/a is missing",
+			"Released=True InstallSucceeded: Helm install succeeded",
+		}
+		if diff := cmp.Diff(want, lines); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}

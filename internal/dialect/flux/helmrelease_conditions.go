@@ -93,7 +93,7 @@ func (c *conditions) failedRelease(cr object.Object, r report.Report, s helmv2.H
 		c.retried(sourceNotReady, r.Message)
 	case r.Reason == report.RenderFailed, !isAction, n == nil:
 		c.failedBefore(r, s, isAction)
-	case n.Action != hook.Uninstall && n.Ended == remedy.EndedWell && r.Reason != report.Remediated && n.Blocked == remedy.NotBlocked: // it was deployed, and something has happened since
+	case r.Reason != report.Remediated && wasDeployed(*n): // something has happened since
 		c.keep(helmv2.ReleasedCondition)
 		c.keep(helmv2.TestSuccessCondition)
 		c.keep(helmv2.RemediatedCondition)
@@ -101,6 +101,12 @@ func (c *conditions) failedRelease(cr object.Object, r report.Report, s helmv2.H
 	default:
 		c.failedAction(r, *n)
 	}
+}
+
+// wasDeployed reports whether the newest release is as it was asked for, by this process or an earlier one.
+func wasDeployed(n release.Installed) bool {
+	worked := n.Action != hook.Uninstall && n.Ended == remedy.EndedWell || n.Action == hook.Keep && n.Status == hook.Deployed
+	return worked && n.Blocked == remedy.NotBlocked
 }
 
 // failedBefore is a run that was stopped before an action could fail.

@@ -59,7 +59,7 @@ func (h Renderer) renderChart(ctx context.Context, r render.Request, asked *look
 	}
 	chart, err := loadChart(r)
 	if err != nil {
-		return render.Result{}, err
+		return render.Result{}, render.Nothing(err)
 	}
 	if r.Chart, err = withFiles(r); err != nil {
 		return render.Result{}, err

@@ -41,7 +41,7 @@ func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error)
 	case a.Source.Chart == "":
 		q.Home = app.Key{Kind: a.Key.Kind, Namespace: a.Source.Namespace}
 	}
-	if a.Layout == app.AnyLayout {
+	if a.Layout == app.AnyLayout && a.Release != nil {
 		return q, app.AnyLayout, nil
 	}
 	if a.Layout == app.ChartLayout && upstream.RepositoryRoot(a.Path) != "" { // a chart that is fetched when it is rendered
@@ -50,6 +50,9 @@ func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error)
 	}
 	if err := CheckDirectory(files, a.Path); err != nil {
 		return q, "", err
+	}
+	if a.Layout == app.AnyLayout {
+		return q, app.AnyLayout, nil
 	}
 	layout := a.Layout
 	if layout != app.PlainLayout {
@@ -100,11 +103,11 @@ func CheckDirectory(files fs.FS, dir string) error {
 	info, err := fs.Stat(files, dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("render %s: the path does not exist in this revision", dir)
+		return render.Nothing(fmt.Errorf("render %s: the path does not exist in this revision", dir))
 	case err != nil:
 		return fmt.Errorf("render %s: %w", dir, err)
 	case !info.IsDir():
-		return fmt.Errorf("render %s: the path is a file, want the directory that holds it", dir)
+		return render.Nothing(fmt.Errorf("render %s: the path is a file, want the directory that holds it", dir))
 	}
 	return nil
 }

@@ -180,8 +180,9 @@ type place struct {
 
 // failure is an error on its way through the pipe.
 type failure struct {
-	Text  string
-	Limit bool
-	File  string
-	Line  int
+	Text    string
+	Limit   bool
+	Nothing bool
+	File    string
+	Line    int
 }

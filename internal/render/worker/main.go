@@ -141,7 +141,7 @@ func answered(q askHead, f frame) (answerHead, []byte, error) {
 }
 
 func newFailure(err error) *failure {
-	f := &failure{Text: err.Error(), Limit: errors.Is(err, render.ErrLimit)}
+	f := &failure{Text: err.Error(), Limit: errors.Is(err, render.ErrLimit), Nothing: errors.Is(err, render.ErrNothing)}
 	var at *render.Error
 	if errors.As(err, &at) {
 		f.File, f.Line = at.File, at.Line

@@ -259,8 +259,10 @@ func (f *failure) As(target any) bool {
 	return false
 }
 
-// Is distinguishes limits from other failures.
-func (f *failure) Is(target error) bool { return f.Limit && target == render.ErrLimit }
+// Is distinguishes limits, and sources that have nothing, from other failures.
+func (f *failure) Is(target error) bool {
+	return f.Limit && target == render.ErrLimit || f.Nothing && target == render.ErrNothing
+}
 
 // crash returns how the worker ended: its last words on stderr are the panic or the runtime's complaint.
 func (w *worker) crash(err error) error {
