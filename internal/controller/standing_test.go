@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
@@ -15,7 +16,7 @@ import (
 func TestWhatARunsNewsIsAbout(t *testing.T) {
 	failed := notify.Event{Severity: notify.Error, Reason: "RollbackSucceeded", Text: "rolled back"}
 	made := notify.Event{Severity: notify.Info, Reason: "UpgradeSucceeded", Text: "upgraded"}
-	of := &release.Installed{Name: "web", Namespace: "shop", Revision: 3, Content: release.Content{Chart: "web", Version: "1.2.3"}}
+	of := &release.Installed{Name: "web", Namespace: "shop", Revision: 3, Content: record.Content{Chart: "web", Version: "1.2.3"}}
 	bad := *of
 	bad.Failure, bad.Cause, bad.RemedyCause = hook.Upgrade, "timed out", "no target"
 	for _, c := range []struct {

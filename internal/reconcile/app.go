@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/absent"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/layout"
 	"github.com/truce-gitops/truce/internal/report"
@@ -182,7 +183,7 @@ func (r *appRun) render(ctx context.Context) error {
 
 // unrendered is why an app is not rendered: its source does not have what it names, or that describes no objects.
 func unrendered(err error) error {
-	if errors.Is(err, render.ErrNothing) {
+	if errors.Is(err, absent.Err) {
 		return &stageError{report.SourceNotReady, err}
 	}
 	return &stageError{report.RenderFailed, err}

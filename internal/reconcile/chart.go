@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/layout"
@@ -285,12 +286,12 @@ func (r *appRun) reportRelease() {
 	}
 	next := release.Installed{
 		Name: r.app.Release.Name, Namespace: r.app.Release.Namespace, Storage: r.app.Release.Storage, Revision: newest.Revision, Status: newest.Status,
-		Content: release.Content{
+		Content: record.Content{
 			Chart: made.Chart, Version: made.Version, AppVersion: made.AppVersion, Config: made.Config, Digest: releases.DigestOf(text),
 			First: releases.FirstDeployed(text), Last: releases.LastDeployed(text),
 		},
 		Renders:  r.app.Release.Renders,
-		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.Reset, Force: r.app.Release.Force, Past: map[int]release.Past{},
+		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.Reset, Force: r.app.Release.Force, Past: map[int]record.Past{},
 	}
 	if was != nil && was.Revision == next.Revision && was.Digest == next.Digest { // the run may have read another chart meanwhile
 		next.Content = was.Content
@@ -308,12 +309,12 @@ func (r *appRun) reportRelease() {
 }
 
 // pastRelease is an earlier release, as far as this process knows it.
-func (r *appRun) pastRelease(was *release.Installed, s releases.Stored) release.Past {
-	var out release.Past
+func (r *appRun) pastRelease(was *release.Installed, s releases.Stored) record.Past {
+	var out record.Past
 	switch {
 	case was == nil || was.Name != r.app.Release.Name:
 	case was.Revision == s.Revision:
-		out = release.Past{Content: was.Content, Action: was.Action}
+		out = record.Past{Content: was.Content, Action: was.Action}
 	default:
 		out = was.Past[s.Revision]
 	}

@@ -8,17 +8,6 @@ import (
 // ErrLimit is the cause of errors about time, memory, size, depth or number.
 var ErrLimit = errors.New("limit exceeded")
 
-// ErrNothing is the cause of errors about a source that has nothing to be rendered where an app says: no such directory, or none that is a Helm chart.
-var ErrNothing = errors.New("nothing to render")
-
-// Nothing is an error whose cause is ErrNothing. Its text stays as it is.
-func Nothing(err error) error { return nothing{err} }
-
-type nothing struct{ error }
-
-// Unwrap gives both causes.
-func (n nothing) Unwrap() []error { return []error{n.error, ErrNothing} }
-
 // Error is a problem at a place in the tree. It prints as "file:line: cause".
 type Error struct {
 	// File is relative to the top of the tree.

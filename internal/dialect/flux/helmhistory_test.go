@@ -13,14 +13,15 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // TestTheHistoryOfAHelmRelease: of releases that came and went before the status was written, and of one that a process found as another has made it.
 func TestTheHistoryOfAHelmRelease(t *testing.T) {
-	of := func(version, digest string) release.Content {
-		return release.Content{Chart: "web", Version: version, Digest: digest, Config: "c" + version}
+	of := func(version, digest string) record.Content {
+		return record.Content{Chart: "web", Version: version, Digest: digest, Config: "c" + version}
 	}
 	entry := func(revision int, version, status, action, digest string) map[string]any {
 		return map[string]any{
@@ -35,7 +36,7 @@ func TestTheHistoryOfAHelmRelease(t *testing.T) {
 	}{
 		"what was not written is listed": {
 			[]any{entry(1, "1.0.0", "deployed", "install", "a")},
-			release.Installed{Revision: 3, Status: hook.FailedRelease, Content: of("1.2.0", "c"), Action: hook.Upgrade, Past: map[int]release.Past{
+			release.Installed{Revision: 3, Status: hook.FailedRelease, Content: of("1.2.0", "c"), Action: hook.Upgrade, Past: map[int]record.Past{
 				1: {Status: hook.Superseded},
 				2: {Status: hook.FailedRelease, Content: of("1.1.0", "b"), Action: hook.Rollback},
 			}},
@@ -43,7 +44,7 @@ func TestTheHistoryOfAHelmRelease(t *testing.T) {
 		},
 		"what is not known is not made up": {
 			nil,
-			release.Installed{Revision: 2, Status: hook.Deployed, Content: of("1.1.0", "b"), Action: hook.Upgrade, Past: map[int]release.Past{1: {Status: hook.Superseded}}},
+			release.Installed{Revision: 2, Status: hook.Deployed, Content: of("1.1.0", "b"), Action: hook.Upgrade, Past: map[int]record.Past{1: {Status: hook.Superseded}}},
 			[]string{"2 deployed 1.1.0 c1.1.0 upgrade"},
 		},
 		"the chart that a later run reads is not the release's": {
@@ -103,5 +104,25 @@ func TestAnObjectOfADeployedReleaseIsMissing(t *testing.T) {
 		if diff := cmp.Diff(want, lines); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+func TestAReleaseThatCannotBeUninstalled(t *testing.T) {
+	cr := object.Object{
+		"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease",
+		"metadata": map[string]any{"name": "web", "namespace": "shop", "deletionTimestamp": "2026-01-01T00:00:00Z"},
+		"status":   map[string]any{"history": []any{map[string]any{"name": "web", "namespace": "shop", "version": int64(3), "chartName": "web", "chartVersion": "1.2.0"}}},
+	}
+	status := flux.HelmReleases{}.Status(cr, report.Report{Reason: report.PruneFailed, Message: "failed pre-delete: hook failed"})
+	var got helmv2.HelmReleaseStatus
+	reader.DecodeStatus(object.Object{"status": status}, &got)
+	for _, c := range got.Conditions {
+		want := "Helm uninstall failed for release shop/web.v3 with chart web@1.2.0: failed pre-delete: hook failed"
+		if (c.Type == "Ready" || c.Type == "Released") && (c.Status != "False" || c.Reason != "UninstallFailed" || c.Message != want) {
+			t.Errorf("%s=%s %s: %s, want %s", c.Type, c.Status, c.Reason, c.Message, want)
+		}
+	}
+	if len(got.Conditions) < 2 {
+		t.Errorf("conditions: %v", got.Conditions)
 	}
 }

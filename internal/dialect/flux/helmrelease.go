@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -184,12 +185,12 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 }
 
 // formerRelease is the release that a HelmRelease made before its spec.releaseName or spec.storageNamespace was changed; nil for none.
-func formerRelease(s helmv2.HelmReleaseStatus, now release.Spec) *release.FormerRelease {
+func formerRelease(s helmv2.HelmReleaseStatus, now release.Spec) *record.Former {
 	newest := s.History.Latest()
 	if newest == nil || s.StorageNamespace == "" || newest.Name == now.Name && s.StorageNamespace == now.Storage {
 		return nil
 	}
-	out := &release.FormerRelease{Name: newest.Name, Namespace: newest.Namespace, Storage: s.StorageNamespace}
+	out := &record.Former{Name: newest.Name, Namespace: newest.Namespace, Storage: s.StorageNamespace}
 	for _, old := range s.History {
 		if old != nil && old.Name == newest.Name {
 			out.Revisions = append(out.Revisions, old.Version)

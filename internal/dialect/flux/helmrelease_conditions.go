@@ -103,6 +103,16 @@ func (c *conditions) failedRelease(cr object.Object, r report.Report, s helmv2.H
 	}
 }
 
+// notUninstalled is a HelmRelease that is being deleted and whose release could not be uninstalled.
+func (c *conditions) notUninstalled(r report.Report, s helmv2.HelmReleaseStatus) {
+	message := "Helm uninstall failed: " + r.Message
+	if n := s.History.Latest(); n != nil {
+		message = fmt.Sprintf("Helm uninstall failed for release %s/%s.v%d with chart %s@%s: %s", n.Namespace, n.Name, n.Version, n.ChartName, n.ChartVersion, r.Message)
+	}
+	c.set(helmv2.ReleasedCondition, metav1.ConditionFalse, helmv2.UninstallFailedReason, message)
+	c.retried(helmv2.UninstallFailedReason, message)
+}
+
 // wasDeployed reports whether the newest release is as it was asked for, by this process or an earlier one.
 func wasDeployed(n release.Installed) bool {
 	worked := n.Action != hook.Uninstall && n.Ended == remedy.EndedWell || n.Action == hook.Keep && n.Status == hook.Deployed

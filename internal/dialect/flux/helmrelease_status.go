@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
@@ -58,11 +59,8 @@ func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 	now.Status, now.Action, now.TestHooks = string(r.Status), helmAction(r), testHooks(r.Tests)
 	next := helmv2.Snapshots{now}
 	for _, old := range pastSnapshots(s.History, r) {
-		if old.Version == r.Revision && old.Digest == r.Digest { // a release does not change: this run may have read another chart
-			now.ChartName, now.ChartVersion, now.AppVersion, now.ConfigDigest = old.ChartName, old.ChartVersion, old.AppVersion, old.ConfigDigest
-			if r.Action == hook.Keep { // an earlier process has made it
-				now.Action = cmp.Or(old.Action, now.Action)
-			}
+		if old.Version == r.Revision && old.Digest == r.Digest {
+			stayAs(now, old, r.Action)
 		}
 		if old.Version >= r.Revision || len(next) == kept {
 			continue
@@ -85,8 +83,16 @@ func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 	s.LastHandledForceAt = cmp.Or(r.Force, s.LastHandledForceAt)
 }
 
+// stayAs leaves what a history says of the newest release: a release does not change, and the run may have read another chart.
+func stayAs(now, was *helmv2.Snapshot, action hook.Step) {
+	now.ChartName, now.ChartVersion, now.AppVersion, now.ConfigDigest = was.ChartName, was.ChartVersion, was.AppVersion, was.ConfigDigest
+	if action == hook.Keep { // an earlier process has made it
+		now.Action = cmp.Or(was.Action, now.Action)
+	}
+}
+
 // snapshotOf is without an API version: helm-controller looks at Digest, which is truce's own, where it finds its own version.
-func snapshotOf(r release.Installed, revision int, c release.Content) *helmv2.Snapshot {
+func snapshotOf(r release.Installed, revision int, c record.Content) *helmv2.Snapshot {
 	return &helmv2.Snapshot{
 		Digest: c.Digest, Name: r.Name, Namespace: r.Namespace, Version: revision,
 		ChartName: c.Chart, ChartVersion: c.Version, AppVersion: c.AppVersion, ConfigDigest: c.Config,
@@ -161,8 +167,9 @@ func pastAction(made hook.Step) helmv2.ReleaseAction {
 		return helmv2.ReleaseActionInstall
 	case hook.Rollback:
 		return helmv2.ReleaseActionRollback
+	default:
+		return helmv2.ReleaseActionUpgrade
 	}
-	return helmv2.ReleaseActionUpgrade
 }
 
 // attemptedAction is the action by which what is asked for was tried last.
@@ -221,6 +228,8 @@ func (h HelmReleases) conditions(cr object.Object, r report.Report, s helmv2.Hel
 		c.keep(helmv2.ReleasedCondition)
 		c.keep(helmv2.TestSuccessCondition)
 		c.keep(helmv2.RemediatedCondition)
+	case r.Reason == report.PruneFailed && cr.At("metadata", "deletionTimestamp") != nil:
+		c.notUninstalled(r, s)
 	case r.Reason == report.Succeeded:
 		c.released(r)
 	case r.Reason == report.SpecRefused || r.Reason == report.AccessDenied:

@@ -1,9 +1,8 @@
 package release
 
 import (
-	"time"
-
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
 )
 
@@ -12,7 +11,7 @@ type Spec struct {
 	// Name is that of the release, Namespace the one that it is made in, and Storage the one where its Secrets are.
 	Name, Namespace, Storage string
 	// Former is the release that the custom resource says was made before, where that has another name or is stored in another namespace.
-	Former *FormerRelease `json:",omitempty"`
+	Former *record.Former `json:",omitempty"`
 	// From are ConfigMaps and Secrets of the app's namespace that hold values, laid over each other in this order. Inline, as JSON, wins over all.
 	From   []Reference
 	Inline string
@@ -46,12 +45,6 @@ type Spec struct {
 	Rendered, Renders string
 }
 
-// FormerRelease is one that another replaces: it is uninstalled.
-type FormerRelease struct {
-	Name, Namespace, Storage string
-	Revisions                []int // that the custom resource has made
-}
-
 // Reference names a value, or values, in a ConfigMap or Secret.
 type Reference struct {
 	Kind, Name, Key string
@@ -79,27 +72,12 @@ const (
 	WithDigest     VersionSource = "digest" // the first digits of what names the revision of the source
 )
 
-// Content is what a release is made of.
-type Content struct {
-	// Chart, Version and AppVersion are the chart's; Config identifies the values, and Digest all of it.
-	Chart, Version, AppVersion, Config, Digest string
-	First, Last                                time.Time // when the name, and this release, was deployed
-}
-
-// Past is an earlier release, and how it has ended.
-type Past struct {
-	Content // zero where this process did not make it
-	Status  hook.Status
-	Action  hook.Step // that has made it
-	Tests   []hook.TestRun
-}
-
 // Installed is the newest release of an app, as it is stored.
 type Installed struct {
 	Name, Namespace, Storage string
 	Revision                 int
 	Status                   hook.Status
-	Content
+	record.Content
 	Renders string // identifies what it was made with besides chart and values
 
 	Attempts remedy.Attempts
@@ -114,7 +92,7 @@ type Installed struct {
 	Failure            hook.Step
 	Cause, RemedyCause string
 	// Past are the stored releases before, by revision.
-	Past map[int]Past
+	Past map[int]record.Past
 	// Blocked is why nothing more is done about it.
 	Blocked remedy.Blocked
 	Tests   []hook.TestRun // that were run of this release

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/absent"
 )
 
 // Builder builds what is no chart, and the kustomizations of post-renderers, in a process that only builds.
@@ -59,7 +60,7 @@ func (h Renderer) renderChart(ctx context.Context, r render.Request, asked *look
 	}
 	chart, err := loadChart(r)
 	if err != nil {
-		return render.Result{}, render.Nothing(err)
+		return render.Result{}, absent.Cause(err)
 	}
 	if r.Chart, err = withFiles(r); err != nil {
 		return render.Result{}, err

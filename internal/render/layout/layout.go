@@ -17,6 +17,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/absent"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/tree"
 	"github.com/truce-gitops/truce/internal/source/upstream"
@@ -103,11 +104,11 @@ func CheckDirectory(files fs.FS, dir string) error {
 	info, err := fs.Stat(files, dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return render.Nothing(fmt.Errorf("render %s: the path does not exist in this revision", dir))
+		return absent.Cause(fmt.Errorf("render %s: the path does not exist in this revision", dir))
 	case err != nil:
 		return fmt.Errorf("render %s: %w", dir, err)
 	case !info.IsDir():
-		return render.Nothing(fmt.Errorf("render %s: the path is a file, want the directory that holds it", dir))
+		return absent.Cause(fmt.Errorf("render %s: the path is a file, want the directory that holds it", dir))
 	}
 	return nil
 }

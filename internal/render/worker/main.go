@@ -14,6 +14,7 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/absent"
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/render/lookup"
 )
@@ -141,7 +142,7 @@ func answered(q askHead, f frame) (answerHead, []byte, error) {
 }
 
 func newFailure(err error) *failure {
-	f := &failure{Text: err.Error(), Limit: errors.Is(err, render.ErrLimit), Nothing: errors.Is(err, render.ErrNothing)}
+	f := &failure{Text: err.Error(), Limit: errors.Is(err, render.ErrLimit), Nothing: errors.Is(err, absent.Err)}
 	var at *render.Error
 	if errors.As(err, &at) {
 		f.File, f.Line = at.File, at.Line

@@ -16,6 +16,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/absent"
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/source"
 )
@@ -261,7 +262,7 @@ func (f *failure) As(target any) bool {
 
 // Is distinguishes limits, and sources that have nothing, from other failures.
 func (f *failure) Is(target error) bool {
-	return f.Limit && target == render.ErrLimit || f.Nothing && target == render.ErrNothing
+	return f.Limit && target == render.ErrLimit || f.Nothing && target == absent.Err
 }
 
 // crash returns how the worker ended: its last words on stderr are the panic or the runtime's complaint.
