@@ -102,6 +102,26 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 	if got := w.kubectl("get", "configmap", "web", "-o", "jsonpath={.data.k}"); got != "web" {
 		t.Errorf("the object was written all the same: %s", got)
 	}
+
+	// What the newest operation has left goes with the app, but for what is kept, and what is of another one by now.
+	w.repo.Commit(w.inNamespace(map[string]string{"app/all.yaml": replace(t, configMap("web"), `"k":"web"`, `"k":"three"`) +
+		jobHook("before", "argocd.argoproj.io/hook: PreSync", "3") +
+		jobHook("stays", "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-options: Delete=false", "3") +
+		jobHook("taken", "argocd.argoproj.io/hook: PreSync", "3")}), "three")
+	for _, name := range []string{"before", "stays", "taken"} {
+		w.await(w.Watch(t, jobs, w.ns, name), func(o *unstructured.Unstructured) bool { return strings.Contains(fmt.Sprint(o.Object["spec"]), "value:3") })
+		w.endJob(name, "Complete")
+	}
+	w.operates("web", "Succeeded", "PreSync before Succeeded, PreSync stays Succeeded, PreSync taken Succeeded")
+	w.delete(jobs, w.ns, "taken")
+	w.Apply(t, strings.ReplaceAll(jobHook("taken", "argocd.argoproj.io/hook: PreSync", "mine"), "metadata: {", "metadata: {namespace: "+w.ns+", "))
+	w.kubectl("patch", "application", "web", "--type=merge", "-p", `{"metadata":{"finalizers":["resources-finalizer.argocd.argoproj.io"]}}`)
+	w.delete(applications, w.ns, "web")
+	w.goes(configmaps, "web")
+	w.goes(jobs, "before")
+	if !w.isThere(jobs, "stays") || !w.isThere(jobs, "taken") {
+		t.Error("a hook that is kept, or another's, was deleted")
+	}
 }
 
 func hooksOfWaves(value string) string {

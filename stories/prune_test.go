@@ -157,7 +157,7 @@ var emptied = map[string]struct {
 	says []string
 }{
 	"a directory that is gone": {
-		func(_ *testing.T, w *world) { w.repo.Remove("app") }, []string{"app", "no such"},
+		func(_ *testing.T, w *world) { w.repo.Remove("app") }, []string{"render app: the path does not exist"},
 	},
 	"a directory without manifests": {
 		func(_ *testing.T, w *world) {
@@ -185,7 +185,7 @@ var emptied = map[string]struct {
 		}, []string{"app/b.yaml"},
 	},
 	"an emptied repository": {
-		func(_ *testing.T, w *world) { w.repo.ForcePush(map[string]string{"README.md": "moved\n"}, "emptied") }, []string{"app", "no such"},
+		func(_ *testing.T, w *world) { w.repo.ForcePush(map[string]string{"README.md": "moved\n"}, "emptied") }, []string{"render app: the path does not exist"},
 	},
 }
 

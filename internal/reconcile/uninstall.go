@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
@@ -12,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
@@ -26,7 +26,7 @@ func (r *appRun) listReleases(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(stored) > 0 && stored[0].Status != hook.Uninstalled && (!stored[0].ByOthers || slices.Contains(f.Revisions, stored[0].Revision)) {
+		if len(stored) > 0 && stored[0].Status != hook.Uninstalled && isFormer(stored[0], *f) {
 			r.chart.isFormer, r.chart.replaced = true, fmt.Sprintf("%s/%s, stored in %s, takes its place", spec.Namespace, spec.Name, spec.Storage)
 			spec.Name, spec.Namespace, spec.Storage = f.Name, f.Namespace, f.Storage
 			r.asked.Release, r.app.Release = &spec, &spec
@@ -38,6 +38,14 @@ func (r *appRun) listReleases(ctx context.Context) error {
 	r.chart.store = releases.Store{Access: r.access, Namespace: spec.Storage, Name: spec.Name}
 	r.chart.stored, err = r.chart.store.List(ctx)
 	return err
+}
+
+// isFormer reports whether a stored release is of the former name's: another custom resource may have that name by now. The digest of one that another
+// controller has stored is that controller's.
+func isFormer(s releases.Stored, f record.Former) bool {
+	digest, known := f.Known[s.Revision]
+	text, err := s.Text()
+	return known && err == nil && (s.ByOthers || releases.DigestOf(text) == digest)
 }
 
 // uninstallRelease removes the objects of a release that has failed, and ends the run: the next one installs it, if it may be tried again.

@@ -190,10 +190,10 @@ func formerRelease(s helmv2.HelmReleaseStatus, now release.Spec) *record.Former 
 	if newest == nil || s.StorageNamespace == "" || newest.Name == now.Name && s.StorageNamespace == now.Storage {
 		return nil
 	}
-	out := &record.Former{Name: newest.Name, Namespace: newest.Namespace, Storage: s.StorageNamespace}
+	out := &record.Former{Name: newest.Name, Namespace: newest.Namespace, Storage: s.StorageNamespace, Known: map[int]string{}}
 	for _, old := range s.History {
 		if old != nil && old.Name == newest.Name {
-			out.Revisions = append(out.Revisions, old.Version)
+			out.Known[old.Version] = old.Digest
 		}
 	}
 	return out

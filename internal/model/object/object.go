@@ -149,6 +149,22 @@ func (id ID) String() string {
 	return kind + " " + id.Namespace + "/" + id.Name
 }
 
+// ParseID reads what ID.String prints.
+func ParseID(text string) (ID, error) {
+	kind, name, found := strings.Cut(text, " ")
+	if !found || kind == "" || name == "" {
+		return ID{}, fmt.Errorf("%q is no kind and name", text)
+	}
+	var id ID
+	id.Kind, id.Group, _ = strings.Cut(kind, ".")
+	if namespace, rest, within := strings.Cut(name, "/"); within {
+		id.Namespace, id.Name = namespace, rest
+	} else {
+		id.Name = name
+	}
+	return id, nil
+}
+
 // IsGenerated reports whether the server makes the object's name, another one at each creation (metadata.generateName). Such an object can be
 // created, and never be found again.
 func (o Object) IsGenerated() bool {

@@ -55,3 +55,19 @@ func TestAnObjectIsPrintedAsItsName(t *testing.T) {
 		}
 	}
 }
+
+func TestAnIDIsReadAsItIsPrinted(t *testing.T) {
+	for _, id := range []ID{
+		{Kind: "Namespace", Name: "shop"}, {Kind: "ConfigMap", Namespace: "shop", Name: "web.a"}, {Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"},
+		{Group: "rbac.authorization.k8s.io", Kind: "ClusterRole", Name: "system:web"},
+	} {
+		if got, err := ParseID(id.String()); err != nil || got != id {
+			t.Errorf("%s is read as %#v, error %v", id, got, err)
+		}
+	}
+	for _, text := range []string{"", "Namespace", "Namespace ", " shop"} {
+		if id, err := ParseID(text); err == nil {
+			t.Errorf("%q is read as %#v", text, id)
+		}
+	}
+}

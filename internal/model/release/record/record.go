@@ -30,5 +30,5 @@ type Past struct {
 // Former is one that another replaces: it is uninstalled.
 type Former struct {
 	Name, Namespace, Storage string
-	Revisions                []int // that the custom resource has made
+	Known                    map[int]string // the digests of its releases, by revision, as the custom resource remembers them
 }

@@ -1,0 +1,100 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/apply/hooks"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+)
+
+// deleteFormerHooks deletes what the hooks of a deleted app's newest operation have left: as in Argo CD they go with the app. Those that are kept when
+// their app is deleted stay, and so does what truce has not applied.
+func (e *Engine) deleteFormerHooks(ctx context.Context, a app.App, op inventory.Operation) error {
+	ran := ranHooks(op)
+	if len(ran) == 0 || e.Version == nil {
+		return nil
+	}
+	access, err := e.accessOf(a)
+	if err != nil {
+		return err
+	}
+	_, served, err := e.Version.Capabilities(ctx)
+	if err != nil {
+		return err
+	}
+	runner := hooks.Runner{Kind: hooks.Kind{Marks: syncMarks}, Namespace: a.DefaultNamespace.Name, Access: access, Cluster: hookCluster{e}}
+	for _, id := range ran {
+		gvk, known := servedAs(id, served)
+		if !known {
+			continue
+		}
+		now, err := access.Live.Get(ctx, gvk, id)
+		switch {
+		case errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind):
+			continue
+		case err != nil:
+			return fmt.Errorf("read hook %s: %w", id, err)
+		}
+		if _, outlives := e.PruneRules.Find(now, optout.OutliveApp); !outlives && hasManager(now, ownership.Manager) {
+			runner.Hooks = append(runner.Hooks, hook.Hook{Object: object.Object{
+				"apiVersion": gvk.APIVersion(), "kind": gvk.Kind, "metadata": map[string]any{"name": id.Name, "namespace": id.Namespace},
+			}})
+		}
+	}
+	return runner.Remove(ctx)
+}
+
+// ranHooks are the objects of the hooks that have run in an operation, in an order that is the same each time.
+func ranHooks(op inventory.Operation) []object.ID {
+	var out []object.ID
+	for key, run := range op.Hooks {
+		event, text, _ := strings.Cut(key, " ")
+		id, err := object.ParseID(text)
+		if err == nil && slices.Contains(syncEvents, hook.Event(event)) && run.Phase != hook.NotRun && !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	slices.SortFunc(out, object.ID.Compare)
+	return out
+}
+
+// servedAs is the first version at which a kind is served, of a list as of Capabilities.
+func servedAs(id object.ID, served []string) (object.GVK, bool) {
+	for _, s := range served {
+		api, kind, is := cutLast(s)
+		gvk := object.GVK{Version: api, Kind: kind}
+		if group, version, grouped := strings.Cut(api, "/"); grouped {
+			gvk.Group, gvk.Version = group, version
+		}
+		if is && gvk.Group == id.Group && gvk.Kind == id.Kind {
+			return gvk, true
+		}
+	}
+	return object.GVK{}, false
+}
+
+func cutLast(path string) (before, after string, found bool) {
+	i := strings.LastIndex(path, "/")
+	if i < 0 {
+		return path, "", false
+	}
+	return path[:i], path[i+1:], true
+}
+
+func hasManager(o object.Object, name string) bool {
+	entries, _ := o.At("metadata", "managedFields").([]any)
+	return slices.ContainsFunc(entries, func(e any) bool {
+		entry, _ := e.(map[string]any)
+		return entry["manager"] == name
+	})
+}
