@@ -18,6 +18,7 @@ const (
 	GitOperationFailed   Reason = "GitOperationFailed"   // unreachable, vanished, corrupt
 	RefInvalid           Reason = "RefInvalid"           // not a legal reference
 	RefNotFound          Reason = "RefNotFound"          // legal, but not there
+	EmptyRepository      Reason = "EmptyGitRepository"   // it has no branch; the word is Flux's
 	HostNotAllowed       Reason = "HostNotAllowed"       // at an address that sources must not have
 	LimitExceeded        Reason = "LimitExceeded"
 	Timeout              Reason = "Timeout"

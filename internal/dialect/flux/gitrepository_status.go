@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"regexp"
+	"slices"
 
 	"github.com/fluxcd/pkg/apis/meta"
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
@@ -138,7 +139,7 @@ func (c *conditions) unfetched(err error, failed string) {
 	case !unverified && !alone:
 		c.set(sourcev1.FetchFailedCondition, metav1.ConditionTrue, reason, message)
 	}
-	if reason == sourcev1.URLInvalidReason {
+	if slices.Contains([]string{sourcev1.URLInvalidReason, string(source.ChartReference), string(source.ValuesFiles)}, reason) {
 		c.set(meta.StalledCondition, metav1.ConditionTrue, reason, message)
 		return
 	}
@@ -156,7 +157,12 @@ func fetchReason(err error, failed string) string {
 			return sourcev1.AuthenticationFailedReason
 		case source.PathEscape:
 			return sourcev1.InvalidPathReason
-		case source.VerificationFailed, source.VerificationError, source.LayerFailed, source.ReadFailed, source.IndexationFailed,
+		case source.ReadFailed:
+			if failed == string(source.ChartPull) { // the tags of a chart
+				return failed
+			}
+			return string(e.Reason)
+		case source.VerificationFailed, source.VerificationError, source.EmptyRepository, source.LayerFailed, source.IndexationFailed,
 			source.ChartReference, source.ChartPull, source.ValuesFiles, source.DependencyBuild, source.NoSourceArtifact, source.SourceUnavailable, source.IncludeNotFound, source.IncludeNoArtifact, source.IncludeCopyFailure, source.IncludeCycle:
 			return string(e.Reason)
 		default:

@@ -206,7 +206,10 @@ func (r *repository) storeIndex(ctx context.Context, packs *pack.Store, answer *
 	}
 	revision := "sha256:" + hex.EncodeToString(sum.Sum(nil))
 	if p := packs.Named(r.indexName(revision)); p != nil && !p.Damaged() {
-		return p, revision, nil
+		if revision == r.revision {
+			return p, revision, nil
+		}
+		return p, revision, checkIndex(p) // it may be one that was refused before
 	}
 	p, err := w.Finish(r.indexName(revision))
 	if err != nil {

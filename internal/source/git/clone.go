@@ -339,7 +339,7 @@ func (t *fetchAttempt) suggest(ctx context.Context, want ref, err error) error {
 			if err != nil {
 				return err
 			}
-			return sourceError(source.RefNotFound, "%s %q does not exist%s", kind.one, short, describeChoices(kind.many, shorten(there.names, prefix)))
+			return sourceError(reasonOfNone(prefix, there.names), "%s %q does not exist%s", kind.one, short, describeChoices(kind.many, shorten(there.names, prefix)))
 		}
 	}
 	return sourceError(source.RefNotFound, "reference %q does not exist", want.name)

@@ -197,7 +197,7 @@ func TestLocalDirectoriesThatAreNoRepositorySaySo(t *testing.T) {
 			t.Errorf("%q does not say %q", text, want)
 		}
 	}
-	refused(t, s, mainOf(gittest.New(t, nil).URL), source.RefNotFound)
+	refused(t, s, mainOf(gittest.New(t, nil).URL), source.EmptyRepository)
 }
 
 func TestTheCommitDescribesItself(t *testing.T) {

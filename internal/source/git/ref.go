@@ -133,6 +133,14 @@ func (r ref) newest(tags []string) (string, error) {
 	return name, nil
 }
 
+// reasonOfNone is why a reference is not there: a repository without a branch is empty.
+func reasonOfNone(prefix string, names []string) source.Reason {
+	if prefix == "refs/heads/" && len(names) == 0 {
+		return source.EmptyRepository
+	}
+	return source.RefNotFound
+}
+
 // ordinary names are shown; any other may be a sentence of the server's, or what it was sent.
 var ordinary = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+-]{0,59}$`)
 

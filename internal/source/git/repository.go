@@ -178,7 +178,7 @@ func (r *repository) missing(ctx context.Context, want ref) error {
 			if err != nil {
 				return err
 			}
-			return sourceError(source.RefNotFound, "%s %q does not exist%s", kind.one, short, describeChoices(kind.many, shorten(names, prefix)))
+			return sourceError(reasonOfNone(prefix, names), "%s %q does not exist%s", kind.one, short, describeChoices(kind.many, shorten(names, prefix)))
 		}
 	}
 	return sourceError(source.RefNotFound, "reference %q does not exist", want.name)
