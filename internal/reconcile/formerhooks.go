@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -70,25 +71,13 @@ func ranHooks(op inventory.Operation) []object.ID {
 
 // servedAs is the first version at which a kind is served, of a list as of Capabilities.
 func servedAs(id object.ID, served []string) (object.GVK, bool) {
-	for _, s := range served {
-		api, kind, is := cutLast(s)
-		gvk := object.GVK{Version: api, Kind: kind}
-		if group, version, grouped := strings.Cut(api, "/"); grouped {
-			gvk.Group, gvk.Version = group, version
-		}
-		if is && gvk.Group == id.Group && gvk.Kind == id.Kind {
+	for _, s := range served { // apps/v1 and apps/v1/Deployment
+		gvk := object.Object{"apiVersion": path.Dir(s), "kind": path.Base(s)}.GVK()
+		if gvk.Group == id.Group && gvk.Kind == id.Kind {
 			return gvk, true
 		}
 	}
 	return object.GVK{}, false
-}
-
-func cutLast(path string) (before, after string, found bool) {
-	i := strings.LastIndex(path, "/")
-	if i < 0 {
-		return path, "", false
-	}
-	return path[:i], path[i+1:], true
 }
 
 func hasManager(o object.Object, name string) bool {
