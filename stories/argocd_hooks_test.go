@@ -109,7 +109,9 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 		jobHook("stays", "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-options: Delete=false", "3") +
 		jobHook("taken", "argocd.argoproj.io/hook: PreSync", "3")}), "three")
 	for _, name := range []string{"before", "stays", "taken"} {
-		w.await(w.Watch(t, jobs, w.ns, name), func(o *unstructured.Unstructured) bool { return strings.Contains(fmt.Sprint(o.Object["spec"]), "value:3") })
+		w.await(w.Watch(t, jobs, w.ns, name), func(o *unstructured.Unstructured) bool {
+			return strings.Contains(fmt.Sprint(o.Object["spec"]), "value:3")
+		})
 		w.endJob(name, "Complete")
 	}
 	w.operates("web", "Succeeded", "PreSync before Succeeded, PreSync stays Succeeded, PreSync taken Succeeded")
