@@ -116,6 +116,7 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 	}
 	w.operates("web", "Succeeded", "PreSync before Succeeded, PreSync stays Succeeded, PreSync taken Succeeded")
 	w.delete(jobs, w.ns, "taken")
+	w.goes(jobs, "taken")
 	w.Apply(t, strings.ReplaceAll(jobHook("taken", "argocd.argoproj.io/hook: PreSync", "mine"), "metadata: {", "metadata: {namespace: "+w.ns+", "))
 	w.kubectl("patch", "application", "web", "--type=merge", "-p", `{"metadata":{"finalizers":["resources-finalizer.argocd.argoproj.io"]}}`)
 	w.delete(applications, w.ns, "web")
