@@ -3,6 +3,7 @@ package stories
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -138,9 +139,15 @@ func helmHeldPrune(w *world) {
 	w.released("held", 1, "1.0.0")
 	w.wants("held", map[string]any{"many": 0})
 	w.helmCondition("held", "Ready", func(c map[string]any) bool { return c["status"] == "False" && c["reason"] == "PruneHeld" })
+	w.looksAgain("held", "again") // no new release is brought out
+	held := w.helmCondition("held", "Ready", func(c map[string]any) bool { return c["status"] == "False" && c["reason"] == "PruneHeld" })
 	if got := w.storedReleases("held"); got != "1:superseded 2:deployed" || !w.isThere(configmaps, "held-8") {
 		w.t.Errorf("stored: %s", got)
 	}
+	token := regexp.MustCompile(`truce\.dev/approve-prune=(\w+)`).FindStringSubmatch(fmt.Sprint(held.Object["status"]))
+	w.kubectl("annotate", "helmrelease/held", "truce.dev/approve-prune="+token[1])
+	w.goes(configmaps, "held-8")
+	w.released("held", 2, "1.0.0")
 }
 
 func helmRetryOnFailure(w *world) {
