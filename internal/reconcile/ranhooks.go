@@ -18,9 +18,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
-// deleteFormerHooks deletes what the hooks of a deleted app's newest operation have left: as in Argo CD they go with the app. Those that are kept when
-// their app is deleted stay, and so does what truce has not applied.
-func (e *Engine) deleteFormerHooks(ctx context.Context, a app.App, op inventory.Operation) error {
+// deleteRanHooks deletes what the hooks of a deleted app's newest operation have left: as in Argo CD they go with the app. Those that are kept when
+// their app is deleted stay, and so does what truce has not applied, or has applied with the labels of another app.
+func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, op inventory.Operation) error {
 	ran := ranHooks(op)
 	if len(ran) == 0 || e.Version == nil {
 		return nil
@@ -46,7 +46,7 @@ func (e *Engine) deleteFormerHooks(ctx context.Context, a app.App, op inventory.
 		case err != nil:
 			return fmt.Errorf("read hook %s: %w", id, err)
 		}
-		if _, outlives := e.PruneRules.Find(now, optout.OutliveApp); !outlives && hasManager(now, ownership.Manager) {
+		if _, outlives := e.PruneRules.Find(now, optout.OutliveApp); !outlives && isHookOf(a, now) {
 			runner.Hooks = append(runner.Hooks, hook.Hook{Object: object.Object{
 				"apiVersion": gvk.APIVersion(), "kind": gvk.Kind, "metadata": map[string]any{"name": id.Name, "namespace": id.Namespace},
 			}})
@@ -80,10 +80,13 @@ func servedAs(id object.ID, served []string) (object.GVK, bool) {
 	return object.GVK{}, false
 }
 
-func hasManager(o object.Object, name string) bool {
-	entries, _ := o.At("metadata", "managedFields").([]any)
-	return slices.ContainsFunc(entries, func(e any) bool {
-		entry, _ := e.(map[string]any)
-		return entry["manager"] == name
-	})
+// isHookOf reports whether truce has applied an object as a hook of an app.
+func isHookOf(a app.App, o object.Object) bool {
+	for k, want := range a.Labels {
+		if have, _ := o.Label(k); have != want {
+			return false
+		}
+	}
+	owners, err := ownership.Entries(o)
+	return err == nil && slices.ContainsFunc(owners, func(e ownership.Entry) bool { return e.IsApply(ownership.Manager) })
 }
