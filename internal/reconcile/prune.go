@@ -78,9 +78,6 @@ func (r *appRun) pruneUnnamed(ctx context.Context) error {
 	if len(left) == 0 || r.app.Policy.Mode != app.Enforce && r.app.Policy.Mode != app.Await {
 		return nil
 	}
-	if r.app.Release != nil {
-		r.app.Prune = r.asked.Prune // what its newest release has dropped and is still there was held, or has failed to go
-	}
 	if r.app.Policy.Mode == app.Await || r.app.Prune == app.PruneReport || r.isWithheld() {
 		return r.keepUnnamed(ctx, left)
 	}

@@ -65,7 +65,7 @@ func (a App) BetweenRollouts() App {
 	}
 	if a.Policy.Remediation == RemediateInRollouts {
 		a.Policy.Remediation = ReportOnly
-		if a.Prune == PruneDelete {
+		if a.Prune == PruneDelete && a.Release == nil { // what the newest release has dropped and is still there was held, or has failed to go
 			a.Prune = PruneReport
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release"
 )
 
 func TestAnOrderIsAboutItsObjectsOnly(t *testing.T) {
@@ -39,6 +40,23 @@ func TestWhatIsWrittenBetweenRollouts(t *testing.T) {
 		}
 		if diff := cmp.Diff(c.rolling, c.app.InRollout().Policy); diff != "" {
 			t.Errorf("%s, rolling (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// TestWhatIsPrunedBetweenRollouts: what a release has dropped is the release's to delete, whenever that is done.
+func TestWhatIsPrunedBetweenRollouts(t *testing.T) {
+	for name, c := range map[string]struct {
+		app  App
+		want Prune
+	}{
+		"drift is put back":            {App{Prune: PruneDelete, Policy: Policy{Remediation: Remediate}}, PruneDelete},
+		"drift in rollouts":            {App{Prune: PruneDelete, Policy: Policy{Remediation: RemediateInRollouts}}, PruneReport},
+		"drift in rollouts, a release": {App{Prune: PruneDelete, Release: &release.Spec{}, Policy: Policy{Remediation: RemediateInRollouts}}, PruneDelete},
+		"nothing is pruned":            {App{Prune: PruneKeep, Release: &release.Spec{}, Policy: Policy{Remediation: RemediateInRollouts}}, PruneKeep},
+	} {
+		if got := c.app.BetweenRollouts().Prune; got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}
 }
