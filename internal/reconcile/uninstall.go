@@ -26,7 +26,7 @@ func (r *appRun) listReleases(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if len(stored) > 0 && stored[0].Status != hook.Uninstalled && isFormer(stored[0], *f) {
+		if len(stored) > 0 && stored[0].Status != hook.Uninstalled && isOfFormer(stored[0], *f) {
 			r.chart.isFormer, r.chart.replaced = true, fmt.Sprintf("%s/%s, stored in %s, takes its place", spec.Namespace, spec.Name, spec.Storage)
 			spec.Name, spec.Namespace, spec.Storage = f.Name, f.Namespace, f.Storage
 			r.asked.Release, r.app.Release = &spec, &spec
@@ -40,9 +40,9 @@ func (r *appRun) listReleases(ctx context.Context) error {
 	return err
 }
 
-// isFormer reports whether a stored release is of the former name's: another custom resource may have that name by now. The digest of one that another
+// isOfFormer reports whether a stored release is of the former name's: another custom resource may have that name by now. The digest of one that another
 // controller has stored is that controller's.
-func isFormer(s releases.Stored, f record.Former) bool {
+func isOfFormer(s releases.Stored, f record.Former) bool {
 	digest, known := f.Known[s.Revision]
 	text, err := s.Text()
 	return known && err == nil && (s.ByOthers || releases.DigestOf(text) == digest)

@@ -107,7 +107,7 @@ func (in Input) state() State {
 	}
 	newest := in.Stored[0]
 	switch {
-	case in.Moved && newest.Status != hook.Uninstalling:
+	case in.Moved && (newest.ByOthers || newest.Status != hook.Uninstalling):
 		return Renamed
 	case newest.ByOthers && newest.Status.IsUnderWay():
 		return Replaced
