@@ -154,7 +154,16 @@ func helmRetryOnFailure(w *world) {
 	w.release("retried", "  values: {after: \"3\"}\n  install: {strategy: {name: RetryOnFailure, retryInterval: 1s}}\n  upgrade: {strategy: {name: RetryOnFailure, retryInterval: 1s}}\n")
 	w.until("it is tried three times", func() bool { return strings.HasPrefix(w.storedReleases("retried"), "1:failed 2:failed 3:") })
 	w.wants("retried", map[string]any{"after": "0"})
-	w.helmCondition("retried", "Ready", func(c map[string]any) bool { return c["status"] == "True" && c["reason"] == "UpgradeSucceeded" })
+	o := w.helmCondition("retried", "Ready", func(c map[string]any) bool { return c["status"] == "True" && c["reason"] == "UpgradeSucceeded" })
+	history := entries(o, "status", "history")
+	for i, h := range history { // as far back as Flux keeps them, each release, however soon another one followed
+		if newest, _ := history[0]["version"].(int64); h["version"] != newest-int64(i) || h["chartVersion"] != "1.0.0" {
+			w.t.Errorf("status.history has at %d: %v", i, h)
+		}
+	}
+	if len(history) < 2 {
+		w.t.Error("status.history has not the release that worked before")
+	}
 }
 
 // helmRestlessHook writes to the former object of a hook before each of the first requests to delete it, which the server refuses for that.
