@@ -117,14 +117,14 @@ func (w *world) isThere(kind schema.GroupVersionResource, name string) bool {
 	return o != nil && o.GetDeletionTimestamp() == nil
 }
 
-// goes waits until an object is deleted, or is being deleted.
+// goes waits until there is no object of the name: one that is being deleted would swallow what the story applies next.
 func (w *world) goes(kind schema.GroupVersionResource, name string) {
 	w.t.Helper()
-	if !w.isThere(kind, name) {
+	if w.get(kind, name) == nil {
 		return
 	}
 	r := w.Watch(w.t, kind, w.ns, name)
-	if !w.isThere(kind, name) {
+	if w.get(kind, name) == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
