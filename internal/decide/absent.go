@@ -13,8 +13,14 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
+// IsDone reports whether the object has done its work as Git describes it, and is gone for that: there is nothing to put back.
+func (in Input) IsDone() bool { return in.Live == nil && in.Expired && !in.Changed }
+
 // judgeMissing judges an object that is not in the cluster.
 func judgeMissing(in Input) Plan {
+	if in.IsDone() {
+		return Plan{}
+	}
 	d := compare.Difference{Kind: compare.Missing, Desired: redact.HideValue(map[string]any(in.Desired)), Writer: ownership.Writer{Evidence: ownership.Unknown}}
 	if len(in.Compared.Differences) > 0 {
 		d.Writer = in.Compared.Differences[0].Writer

@@ -107,6 +107,7 @@ type Input struct {
 	Desired      object.Object     // what Git wants
 	Previous     object.Object     // what Git wanted when the baseline was taken; nil if unknown
 	Live         object.Object     // nil: not in the cluster
+	Expired      bool              // that the object is not there is by its own wish: it has done its work (health.Expiry)
 	Prerequisite string            // of an object that is not there: what would have to be before it could be made, as a clause; empty for nothing
 	Owners       []ownership.Entry // of Live
 	Changed      bool              // Git's object is not the one that was last applied

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -121,6 +122,9 @@ func (r *managedObject) onEvent(ev live.Event, e *Engine) (wake, news bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if ev.Gone {
+		if at := health.Expiry(ev.Object); ev.Object.UID() == r.uid && !at.IsZero() { // nothing else has shown its end, where it was deleted at once
+			r.keepExpiry(e, at)
+		}
 		r.setPending(ev, e.Now())
 		return true, false
 	}

@@ -51,6 +51,7 @@ func (r *managedObject) assessBy(rules rules) {
 
 // keepHealth assesses a newer state of the object, and reports whether its health has changed. The caller holds mu.
 func (r *managedObject) keepHealth(e *Engine, o object.Object) bool {
+	r.keepExpiry(e, health.Expiry(o))
 	return r.keepStatus(e, e.assess(r.assessed, o))
 }
 

@@ -199,7 +199,7 @@ func (e *Engine) save(ctx context.Context, r inventory.Record) error {
 	return s.inventory.save(ctx, e.Inventory, r)
 }
 
-// WriteInventory writes down what the app's last run has left to be written. It may block; that nothing is left is no error.
+// WriteInventory writes down what the app's last run has left to be written, and which of its objects have done their work since. It may block; that nothing is left is no error.
 func (e *Engine) WriteInventory(ctx context.Context, key app.Key) error {
 	s := e.knownApp(key)
 	if s == nil {
@@ -211,10 +211,12 @@ func (e *Engine) WriteInventory(ctx context.Context, key app.Key) error {
 	}
 	defer l.unlock()
 	owed, _ := l.pending()
-	if owed == nil {
-		return nil
+	next, ended, err := e.withExpiries(ctx, key, owed)
+	if next == nil || err != nil {
+		markExpiriesStored(ended)
+		return err
 	}
-	err := e.Inventory.Save(ctx, *owed)
+	err = e.Inventory.Save(ctx, *next)
 	switch {
 	case errors.Is(err, inventory.ErrChanged): // what is owed was built on another record
 		l.clear()
@@ -222,18 +224,23 @@ func (e *Engine) WriteInventory(ctx context.Context, key app.Key) error {
 		return nil
 	case err == nil:
 		l.clearIf(owed)
+		markExpiriesStored(ended)
 	}
 	return err
 }
 
-// InventoryPendingSince says since when the app's record has been left to be written; zero if it has not.
+// InventoryPendingSince says since when the app's record has been left to be written; zero if it has not. That an object has done its work
+// is written at once.
 func (e *Engine) InventoryPendingSince(key app.Key) time.Time {
 	s := e.knownApp(key)
 	if s == nil {
 		return time.Time{}
 	}
 	owed, since := s.inventory.pending()
-	if owed == nil {
+	switch {
+	case len(e.newlyExpiring(s)) > 0:
+		return time.Unix(0, 0)
+	case owed == nil:
 		return time.Time{}
 	}
 	return since

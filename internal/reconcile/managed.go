@@ -76,6 +76,8 @@ type observation struct {
 	health      health.Status // without what pods report
 	assessed    rules         // by which rules
 	podReport   *podReport    // nil for a healthy object
+	expires     int64         // when the cluster deletes it because it has done its work, in seconds since 1970; 0 for never
+	isExpiryNew bool          // expires is perhaps not what the stored inventory says
 }
 
 // outcome is what the last reconcile of the object has found.
@@ -136,14 +138,14 @@ func (r *managedObject) setDesired(o desired.Object, owner app.Key, last invento
 		if !r.previous.Known() && !r.state.isChanged() {
 			r.previous = r.text
 		}
-		changed = true
+		changed, r.expires = true, 0
 		r.state.describe(false)
 	} else {
 		r.state.describe(last.Sent != "" && last.Sent == o.Digest)
 		changed = r.state.isChanged() && last.Sent != ""
 		r.uid, r.appliedUID, r.found = last.UID, last.UID, last.Found
 		if !r.state.isChanged() {
-			r.settled = unchanged.ParseState(last.Judged)
+			r.settled, r.expires = unchanged.ParseState(last.Judged), last.Expires
 		}
 	}
 	r.text, r.sum, r.digest = texts.Pack(o.GVK, text), sum, o.Digest
@@ -194,6 +196,7 @@ type snapshot struct {
 	adoption      string
 	sensitive     redact.Sensitive
 	isDeployed    bool
+	expires       int64
 }
 
 func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
@@ -203,7 +206,7 @@ func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
 		gvk: r.gvk(), owner: r.owner, file: r.file, line: int(r.line), sum: r.sum, state: r.state, baseline: r.baseline, withheld: r.withheld,
 		memory: r.memory, open: r.open, uid: r.uid, appliedUID: r.appliedUID, found: r.found, additionProbe: r.additionProbe, wasThere: r.uid != "", noDryRun: r.noDryRun,
 		request: r.request, adoption: r.adoption,
-		past: r.before(), postponed: r.postponed, version: r.version, isDeployed: r.isDeployed,
+		past: r.before(), postponed: r.postponed, version: r.version, isDeployed: r.isDeployed, expires: r.expires,
 	}
 	if r.sensitive != nil {
 		s.sensitive = *r.sensitive

@@ -54,10 +54,14 @@ func (w *objectReconcile) refusedWhilePaused(err error) bool {
 	return w.treatment.Paused != "" && (errors.Is(err, apply.ErrForbidden) || errors.Is(err, apply.ErrRefused))
 }
 
-// healthOfAbsent is the health of an object that is not in the cluster: one that Git asks not to create is not missing.
+// healthOfAbsent is the health of an object that is not in the cluster: one that Git asks not to create is not missing, and one that
+// has done its work neither.
 func (w *objectReconcile) healthOfAbsent() health.Status {
 	if w.treatment.Effect == optout.NeverApply {
 		return health.Status{Code: health.Suspended, Message: "not created: " + w.treatment.Mark}
+	}
+	if w.input.IsDone() {
+		return health.Status{Code: health.Healthy, Message: "finished; deleted by its ttlSecondsAfterFinished"}
 	}
 	return health.Status{Code: health.Missing, Message: "not in the cluster"}
 }

@@ -43,7 +43,7 @@ func (e *Engine) entries(s *appState) []inventory.Entry {
 			continue
 		}
 		r.mu.Lock()
-		entry := inventory.Entry{ID: id, Version: r.gvk().Version, UID: r.appliedUID, Found: r.found}
+		entry := inventory.Entry{ID: id, Version: r.gvk().Version, UID: r.appliedUID, Expires: r.expires, Found: r.found}
 		if r.state.phase == applied {
 			entry.Sent, entry.Judged = r.digest, r.settledAs()
 		}

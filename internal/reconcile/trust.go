@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"cmp"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
@@ -45,6 +46,7 @@ func (r *managedObject) takeTrusted(u *pendingEvent, e *Engine) error {
 	r.uid, r.version, r.fingerprint = r.appliedUID, u.version, seen.fingerprint
 	r.state.trust()
 	r.pending = nil
+	r.keepExpiry(e, seen.expiry)
 	r.keepStatus(e, status)
 	return nil
 }
@@ -53,11 +55,12 @@ func (r *managedObject) takeTrusted(u *pendingEvent, e *Engine) error {
 type seenObject struct {
 	state       unchanged.State
 	fingerprint uint64
+	expiry      time.Time
 	health      map[rules]health.Status
 }
 
 func (e *Engine) seenAs(o object.Object, by ...rules) seenObject {
-	out := seenObject{unchanged.StateOf(o), unchanged.Fingerprint(e.Hasher, o), make(map[rules]health.Status, len(by))}
+	out := seenObject{unchanged.StateOf(o), unchanged.Fingerprint(e.Hasher, o), health.Expiry(o), make(map[rules]health.Status, len(by))}
 	for _, rule := range by {
 		out.health[rule] = e.assess(rule, o)
 	}

@@ -57,6 +57,9 @@ type Entry struct {
 	// Judged is the state (unchanged.State) in which the object was found to be as Git wants, after Sent was applied; empty for unknown. An object
 	// that a list shows in that state has not changed since.
 	Judged string
+	// Expires is when the cluster deletes the object because it has done its work (health.Expiry), in seconds since 1970; 0 for one that has not,
+	// or that stays.
+	Expires int64
 	// Found says that it was there before we took it over, and that others had added fields to it, or that this is unknown.
 	Found bool
 }

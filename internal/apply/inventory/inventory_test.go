@@ -70,6 +70,7 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 			}
 			if e.Sent != "" {
 				e.Judged = rapid.StringMatching(`[0-9]{0,9}|s[A-Za-z0-9_-]{22}`).Draw(t, "judged")
+				e.Expires = rapid.Int64Min(0).Draw(t, "expires")
 			}
 			entries = append(entries, e)
 		}
@@ -132,6 +133,10 @@ func TestADamagedRecordIsNeverAShorterOne(t *testing.T) {
 		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","","found","found"]]}`,
 		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","@7"]]}`,
 		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","sha256:1@"]]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","sha256:1@7~"]]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","sha256:1@7~soon"]]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","sha256:1@~-7"]]}`,
+		`{"format":1,"kind":"K","name":"a","entries":[["","v1","A","","a","","@~7"]]}`,
 	} {
 		if r, err := inventory.ParseRecord([]byte(text)); err == nil {
 			t.Errorf("%s passes for %v", text, r)

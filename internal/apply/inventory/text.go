@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -28,7 +29,7 @@ type document struct {
 	Revision  string     `json:"revision,omitempty"`
 	Guard     *Guard     `json:"guard,omitempty"`
 	Operation *Operation `json:"operation,omitempty"`
-	Entries   [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest (and @resourceVersion), and for one that was found so: found
+	Entries   [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest (and @resourceVersion, ~expiry), and for one that was found so: found
 }
 
 const (
@@ -123,9 +124,8 @@ func parseEntry(f []string) (Entry, error) {
 		return Entry{}, fmt.Errorf("%d parts, want %d", len(f), entryFields)
 	}
 	e := Entry{ID: object.ID{Group: f[0], Kind: f[2], Namespace: f[3], Name: f[4]}, Version: f[1], UID: f[5], Found: wasFound}
-	var judged bool
-	if e.Sent, e.Judged, judged = strings.Cut(f[6], judgedAt); judged && (e.Sent == "" || e.Judged == "") {
-		return Entry{}, errors.New("a state without a digest, or none after the mark for one")
+	if err := e.parseDigest(f[6]); err != nil {
+		return Entry{}, err
 	}
 	if e.ID.Kind == "" || e.ID.Name == "" || e.Version == "" {
 		return Entry{}, errors.New("an object without a name, kind or version")
@@ -134,14 +134,37 @@ func parseEntry(f []string) (Entry, error) {
 }
 
 // judgedAt stands between the digest and the state in which the object was judged. A truce that does not know the mark reads another
-// digest than its own, and judges the object again.
-const judgedAt = "@"
+// digest than its own, and judges the object again. One that does not know the mark of the expiry reads a state that no object is in.
+const (
+	judgedAt  = "@"
+	expiresAt = "~"
+)
 
 func digestText(e Entry) string {
-	if e.Judged == "" || e.Sent == "" {
+	rest := e.Judged
+	if e.Expires > 0 {
+		rest += expiresAt + strconv.FormatInt(e.Expires, 10)
+	}
+	if rest == "" || e.Sent == "" {
 		return e.Sent
 	}
-	return e.Sent + judgedAt + e.Judged
+	return e.Sent + judgedAt + rest
+}
+
+// parseDigest reads what digestText prints.
+func (e *Entry) parseDigest(text string) error {
+	var expires string
+	e.Sent, e.Judged, _ = strings.Cut(text, judgedAt)
+	if e.Judged, expires, _ = strings.Cut(e.Judged, expiresAt); expires != "" {
+		var err error
+		if e.Expires, err = strconv.ParseInt(expires, 10, 64); err != nil {
+			return fmt.Errorf("an expiry that is none: %w", err)
+		}
+	}
+	if digestText(*e) != text {
+		return errors.New("a state without a digest, or none after the mark for one")
+	}
+	return nil
 }
 
 func inOrder(a, b Entry) int { return a.ID.Compare(b.ID) }

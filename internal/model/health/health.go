@@ -1,7 +1,7 @@
 // Package health answers: does this object work, and if not, what do its pods say?
 //
 // In: a live object; the pods of a workload.
-// Out: a Status: one of six words, and a sentence; a Cause.
+// Out: a Status: one of six words, and a sentence; a Cause; when the cluster deletes what has done its work (Expiry).
 // Promise: pure; an object that cannot be judged is Unknown, never Healthy; of a pod only names, reasons, exit codes and what the
 // kubelet and the scheduler report are in a Cause, nothing that a container wrote.
 // Not here: the rules themselves (children), reading pods and waiting until something works (reconcile).
