@@ -38,7 +38,7 @@ import (
 //	claimants     autoscalers, as YAML
 //	admission.yaml  mutating webhook configurations and policies
 //	rules         a JSON pointer a line
-//	policy        mode, claims, remediation, additions, spacing, pause, withheld (at the last apply), corrected (how long ago, against whom), stuck, seen, revision, request
+//	policy        mode, claims, remediation, additions, spacing, pause, withheld (at the last apply), corrected (how long ago, against whom), stuck, seen, revision, request, expired
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/stories/*.txtar", func(t *testing.T, f golden.Files) string {
 		s := newStory(t, f)
@@ -214,6 +214,8 @@ func policy(t *testing.T, in *decide.Input, text string) (released []field.Path)
 			in.Failure = health.Failure{ID: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Cause: cause, Since: now.Add(-duration(t, ago))}
 		case "arrived": // the event that shows the difference
 			in.Arrived = now.Add(-duration(t, value))
+		case "expired": // it has done its work, and the cluster has deleted it for that
+			in.Expired = true
 		case "revision": // a new one whose predecessor is not known
 			in.Changed = true
 		case "withheld": // at the last apply, and no longer by a rule or claim

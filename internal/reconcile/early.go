@@ -88,6 +88,6 @@ func (r *managedObject) takeEarly(u *pendingEvent, e *Engine) error {
 	if r.matchesTrusted(u, e) {
 		return r.takeTrusted(u, e)
 	}
-	r.pending, r.arrived = u, e.Now()
+	r.pending, u.arrived = u, e.Now()
 	return nil
 }

@@ -16,6 +16,7 @@ type pendingEvent struct {
 	uid        string
 	version    uint64 // see versionOf
 	packed     object.Packed
+	arrived    time.Time  // of the first event that waits: this one, or one that it is in the place of; zero for a look that no event asks for
 	seen       seenObject // of an Object that was packed before its app has run
 }
 
@@ -60,7 +61,6 @@ func (s *pendingEvent) unpacked(texts *object.Packer) (*live.Event, error) {
 // inbox is what waits for the next reconcile of an object.
 type inbox struct {
 	pending  *pendingEvent // the newest event that was not compared; nil for none
-	arrived  time.Time     // of the first event that waits
 	arrivals uint32        // how many have come since the last reconcile
 	forced   bool          // to be reconciled although nothing shows a change: a claim or a rule is another one
 	reserved bool          // a run is about to reconcile the object: its events enqueue nothing
@@ -75,11 +75,14 @@ func (r *managedObject) force() {
 // takePending returns the newest event that waits, and when the first one arrived, and empties the inbox.
 func (r *managedObject) takePending(texts *object.Packer) (arrival, error) {
 	r.mu.Lock()
-	s, out := r.pending, arrival{at: r.arrived}
+	s, out := r.pending, arrival{}
+	if s != nil {
+		out.at = s.arrived
+	}
 	if r.arrivals == 1 && s != nil && !s.Gone {
 		out.single = s.version
 	}
-	r.pending, r.arrived, r.arrivals, r.forced = nil, time.Time{}, 0, false
+	r.pending, r.arrivals, r.forced = nil, 0, false
 	r.mu.Unlock()
 	var err error
 	out.event, err = s.unpacked(texts)
@@ -94,7 +97,7 @@ func (r *managedObject) takeNewerPending(judged object.Object, texts *object.Pac
 		r.mu.Unlock()
 		return nil
 	}
-	r.pending, r.arrived, r.arrivals, r.forced = nil, time.Time{}, 0, false
+	r.pending, r.arrivals, r.forced = nil, 0, false
 	r.mu.Unlock()
 	ev, err := p.unpacked(texts)
 	if err != nil {
@@ -112,9 +115,10 @@ type arrival struct {
 
 // setPending makes an event pending. The caller holds mu.
 func (r *managedObject) setPending(ev live.Event, now time.Time) {
-	if r.pending == nil {
-		r.arrived = now
+	if r.pending != nil {
+		now = r.pending.arrived
 	}
 	r.arrivals++
 	r.pending = newPendingEvent(ev)
+	r.pending.arrived = now
 }

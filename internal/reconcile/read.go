@@ -86,6 +86,7 @@ func (r *managedObject) onRead(ev live.Event) {
 		return
 	}
 	if s := newPendingEvent(ev); s.version != 0 && s.version >= p.version {
+		s.arrived = p.arrived
 		r.pending = s
 	}
 }

@@ -222,7 +222,7 @@ func TestAnEventThatCameBeforeTheRecordIsTakenIn(t *testing.T) {
 	if err := r.takeEarly(held("8"), e); err != nil {
 		t.Fatal(err)
 	}
-	if r.state != (objectState{}) || r.pending == nil || !r.arrived.Equal(now) || r.version != 0 {
+	if r.state != (objectState{}) || r.pending == nil || !r.pending.arrived.Equal(now) || r.version != 0 {
 		t.Errorf("what has changed is to be judged, not %+v", r)
 	}
 	r = fresh()
