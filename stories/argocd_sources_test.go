@@ -2,7 +2,10 @@ package stories
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +31,19 @@ func (w *world) sourcesOf(name, policy string, sources ...string) {
 	one := "source: {repoURL: \"file://" + w.repo.Dir + "\", path: none, targetRevision: main}"
 	w.Apply(w.t, strings.Replace(text, one, "sources:\n  - "+strings.Join(sources, "\n  - "), 1))
 	w.t.Cleanup(w.removeApps)
+}
+
+// writtenFiles is a directory of the story's machine with files.
+func writtenFiles(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // atRevisions waits until the Application is Synced to a revision of each of its sources.
@@ -84,6 +100,12 @@ func TestAnApplicationOfSeveralSources(t *testing.T) {
 	if h := entries(o, "status", "history"); len(h) != 4 {
 		t.Errorf("history has %d entries, want 4: %v", len(h), h)
 	}
+
+	// Values of this machine, committed or not, are in the place of their repository.
+	run := w.truce()
+	clone := writtenFiles(t, map[string]string{"envs/web/prod.yaml": "who: local\n", "banner.txt": "hello"})
+	w.saysOf(run, 1, "app diff web --source-positions 2 --path "+clone, `"local"`, "1 difference")
+	w.saysOf(run, 2, "app diff web --source-positions 1 --path "+clone, "spec.sources[0] is a chart of a repository")
 
 	// Drift is put back.
 	w.undone(c, func() { w.kubectl("patch", "configmap/web", "--type=merge", "-p", `{"data":{"who":"me"}}`) },
@@ -143,6 +165,10 @@ func TestSourcesAtRevisionsOfTheirOwn(t *testing.T) {
 	}
 	w.saysOf(run, 1, "app diff web --revisions "+old[0]+" --source-positions 1 --revisions "+old[1]+" --source-positions 2", `"one"`, `"first"`, "2 differences")
 	w.saysOf(run, 2, "app diff web --revisions "+old[0]+" --source-positions 3", "web has 2 sources")
+	more := writtenFiles(t, map[string]string{"two.yaml": two("local")["more/two.yaml"]})
+	w.saysOf(run, 1, "app diff web --source-positions 2 --path "+more, `"local"`, "1 difference")
+	w.saysOf(run, 2, "app diff web --path "+more, "1 for file://"+w.repo.Dir, "2 for file://"+other.Dir)
+	w.saysOf(run, 2, "app diff web --source-positions 3 --path "+more, "web has 2 sources")
 	w.saysOf(run, 0, "why configmap/one .data.k", "plain/one.yaml", w.repo.Dir)
 	w.saysOf(run, 0, "blame configmap/two", "sources.1/more/two.yaml")
 

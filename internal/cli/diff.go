@@ -47,7 +47,8 @@ ignore rules). DIR takes the place of the app's path; bases may be anywhere in i
 whole, and what would be pruned is listed. spec.ignore and include of the source are not applied to files of this machine.
 
 Of an Application with several sources, --revisions REV with --source-positions N, each as often as needed, is another revision
-of the source number N of spec.sources, counted from 1.
+of the source number N of spec.sources, counted from 1. The files of --path DIR are in the place of the repository among charts of
+Helm repositories, with the values in it ($ref); --source-positions N says of which one, where there are several.
 
 Exit codes: 0 no differences, 1 differences, 2 usage, 3 cluster, 4 source or render.`
 
@@ -59,6 +60,7 @@ const exampleDiff = `  truce app diff web
   truce app diff web --path apps/web/production
   truce app diff web --revision my-branch
   truce app diff web --revisions my-branch --source-positions 2
+  truce app diff web --path . --source-positions 2
 
   # what an upgrade of a Helm release would change
   truce app diff hr/web --values values-next.yaml`
@@ -86,7 +88,7 @@ func (f *appFlags) diff() *cobra.Command {
 	cmd.Flags().StringVar(&d.preview.Revision, "revision", "", "branch, tag or commit of the source to preview")
 	cmd.Flags().StringVar(&d.preview.Version, "version", "", "version, or range of versions, of the chart of a HelmRepository to preview")
 	cmd.Flags().StringArrayVar(&d.revisions, "revisions", nil, "revision to preview of one of several sources, with --source-positions")
-	cmd.Flags().IntSliceVar(&d.positions, "source-positions", nil, "position of that source in spec.sources, from 1")
+	cmd.Flags().IntSliceVar(&d.positions, "source-positions", nil, "position of that source, or of the one that --path is in the place of, in spec.sources, from 1")
 	cmd.Flags().StringVar(&d.preview.Values, "values", "", "file of values to lay over those of a HelmRelease")
 	cmd.Flags().StringVar(&d.preview.Dir, "local", "", "argocd's word for --path")
 	cmd.Flags().Lookup("local").Hidden = true
@@ -101,13 +103,21 @@ func (f *appFlags) diff() *cobra.Command {
 // run compares apps with what they follow, or with what is to be previewed.
 func (d *diffFlags) run(ctx context.Context, args []string) error {
 	p := d.preview
+	isLocal := p.Dir != "" && len(d.revisions) == 0 && len(d.positions) == 1
+	if isLocal {
+		p.Position = d.positions[0]
+	}
 	for i, revision := range d.revisions {
 		if len(d.revisions) == len(d.positions) {
 			p.Revisions += fmt.Sprintf("%d=%s ", d.positions[i], revision)
 		}
 	}
 	switch {
-	case len(d.revisions) != len(d.positions):
+	case p.Dir != "" && p.Revisions != "":
+		return usageError("--path and --revisions exclude each other")
+	case isLocal && p.Position < 1:
+		return usageError("--source-positions %d: the first source has position 1", p.Position)
+	case len(d.revisions) != len(d.positions) && !isLocal:
 		return usageError("--revisions and --source-positions belong together: one position for each revision")
 	case p.Revisions != "" && len(args) != 1:
 		return usageError("--revisions are those of one Application: name one")

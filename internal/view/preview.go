@@ -21,6 +21,8 @@ import (
 type Preview struct {
 	// Dir is a directory of this machine in the place of the app's path. What it refers to is found in its git repository.
 	Dir string
+	// Position, which begins at 1, is that of the one of several sources that Dir is in the place of; 0 for the only one that it can be.
+	Position int
 	// Revision of the source: a branch, tag, commit or range of versions.
 	Revision string
 	// Version of the chart of a HelmRepository, or a range of versions.
@@ -145,7 +147,10 @@ func (p Preview) fits(a app.App) error {
 	many, why := len(a.Parts) > 0, ""
 	switch {
 	case many && p.Dir != "":
-		why = "has several sources: which of them local files are for is not known"
+		_, err := p.localPart(a)
+		return err
+	case p.Position != 0:
+		why = "has one source: want --path without --source-positions"
 	case many && p.Revision != "":
 		why = "has several sources: want --revisions with --source-positions"
 	case !many && p.Revisions != "":
@@ -197,6 +202,14 @@ func (c *Cluster) previewed(ctx context.Context, a *app.App, cr object.Object, p
 	if err != nil {
 		return artifact, end, err
 	}
-	a.Path = below
-	return source.Artifact{Revision: localRevision, Files: tree.Snapshot()}, func() { _ = tree.Close() }, nil // it was only read
+	artifact, end = source.Artifact{Revision: localRevision, Files: tree.Snapshot()}, func() { _ = tree.Close() } // it was only read
+	if len(a.Parts) == 0 {
+		a.Path = below
+		return artifact, end, nil
+	}
+	joined, err := c.previewedPart(ctx, a, cr, localFiles{preview: p, artifact: artifact, path: below})
+	if err != nil {
+		end()
+	}
+	return joined, end, err
 }

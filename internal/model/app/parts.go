@@ -19,6 +19,8 @@ type Part struct {
 	Dir    string // of its files in the tree of all; empty where that is one repository
 	// FilesOnly says that nothing is rendered of it: other parts read its files.
 	FilesOnly bool
+	// IsPackaged says that it is a chart of a repository of charts, which is no directory of files.
+	IsPackaged bool
 	Path      string // in the tree of all, as all paths that a part names
 	Layout    Layout
 	Manifests Manifests
