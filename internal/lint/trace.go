@@ -2,6 +2,7 @@ package lint
 
 import (
 	"context"
+	"slices"
 
 	"golang.org/x/sync/errgroup"
 
@@ -31,7 +32,7 @@ func traceCharts(ctx context.Context, s discover.Discovery, files source.Tree, o
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(max(1, o.Workers))
 	for i := range s.Units {
-		if u := &s.Units[i]; u.Chart != nil && u.Err == nil && wrong[u.Name()] {
+		if u := &s.Units[i]; u.HasChart() && u.Err == nil && wrong[u.Name()] {
 			group.Go(func() error {
 				traceChart(ctx, u, files, o.Render)
 				return ctx.Err()
@@ -43,22 +44,27 @@ func traceCharts(ctx context.Context, s discover.Discovery, files source.Tree, o
 
 func hasChart(s discover.Discovery) bool {
 	for _, u := range s.Units {
-		if u.Chart != nil {
+		if u.HasChart() {
 			return true
 		}
 	}
 	return false
 }
 
-// traceChart leaves a unit without origins where its chart does not render again: its template is known.
+// traceChart leaves a unit without origins where its charts do not render again: their templates are known.
 func traceChart(ctx context.Context, u *discover.Unit, files source.Tree, r render.Renderer) {
-	request, err := u.Request(files)
-	if err != nil || request.Chart == nil {
+	whole, err := u.Request(files)
+	if err != nil {
 		return
 	}
-	chart := *request.Chart
-	chart.Trace, request.Chart = true, &chart
-	if result, err := r.Render(ctx, request); err == nil && result.Release != nil {
-		u.Origins = result.Release.Origins
+	for _, request := range slices.Concat(whole.Parts, []render.Request{whole}) {
+		if request.Chart == nil {
+			continue
+		}
+		chart := *request.Chart
+		chart.Trace, request.Chart = true, &chart
+		if result, err := r.Render(ctx, request); err == nil && result.Release != nil {
+			u.Origins = append(u.Origins, result.Release.Origins...)
+		}
 	}
 }

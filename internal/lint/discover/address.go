@@ -76,7 +76,9 @@ func (t *finder) locate() {
 	matched := false
 	for _, w := range t.wanted {
 		t.holds(w)
-		matched = matched || slices.ContainsFunc(t.addresses(w.unit.App), t.isTaken)
+		for _, a := range w.unit.eachSource() {
+			matched = matched || slices.ContainsFunc(t.addresses(a.App), t.isTaken)
+		}
 	}
 	if !matched && t.own.assumed == "" {
 		t.assume()
@@ -103,14 +105,9 @@ func (t *finder) holds(w *wanted) {
 func (t *finder) assume() {
 	shown, there, all := map[string]string{}, map[string]int{}, map[string]int{}
 	for _, w := range t.wanted {
-		if !t.mayShow(w) {
-			continue
-		}
-		for _, text := range t.addresses(w.unit.App) {
-			key := sameAddress(text)
-			shown[key] = text
+		for key, found := range t.readFrom(w, shown) {
 			all[key]++
-			if w.unit.App.Path != "." && t.isDirectory(w.unit.App.Path) {
+			if found {
 				there[key]++
 			}
 		}
@@ -128,13 +125,29 @@ func (t *finder) assume() {
 	t.own.why = assumptionText(shown[best], all[best], there[best])
 }
 
-// mayShow reports whether an app can show which address is this repository's: an artifact, or a chart, need not be laid out as it is.
-func (t *finder) mayShow(w *wanted) bool {
-	a := w.unit.App
-	if _, isChart := t.chartOf(a, w.unit.Resource, ""); isChart {
+// readFrom is which addresses an app is read from, and whether one of its directories there is here; shown gets them as they are written.
+func (t *finder) readFrom(w *wanted, shown map[string]string) map[string]bool {
+	out := map[string]bool{}
+	for _, a := range w.unit.eachSource() {
+		if !t.mayShow(w, a) {
+			continue
+		}
+		for _, text := range t.addresses(a.App) {
+			key := sameAddress(text)
+			shown[key] = text
+			out[key] = out[key] || a.Path != "." && t.isDirectory(a.Path)
+		}
+	}
+	return out
+}
+
+// mayShow reports whether an app, as it holds for one of its sources, can show which address is this repository's: an artifact, or a chart, need not be
+// laid out as it is.
+func (t *finder) mayShow(w *wanted, a oneSource) bool {
+	if _, isChart := t.chartOf(a.App, w.unit.Resource, a.field); isChart {
 		return false
 	}
-	return w.unit.Dialect != Bare && len(a.Parts) == 0 && !isArtifact(a.Source.Kind) && t.blocked(w) == "" && (a.Release == nil || t.isChart(a.Path))
+	return w.unit.Dialect != Bare && !isArtifact(a.Source.Kind) && t.blocked(w) == "" && (a.Release == nil || t.isChart(a.Path))
 }
 
 // elsewhere says why the app is not rendered; the zero Skipped where it is.

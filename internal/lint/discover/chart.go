@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/variables"
 	"github.com/truce-gitops/truce/internal/render"
@@ -51,6 +52,24 @@ func (t *finder) chart(w *wanted) *release.Request {
 		q.Values = append(q.Values, release.Values{Text: spec.Inline})
 	}
 	return &q
+}
+
+// chartDirs are where the charts of an app's sources are; none for an app with one source.
+func (t *finder) chartDirs(a app.App) []string {
+	if len(a.Parts) == 0 {
+		return nil
+	}
+	q, _, err := layout.RequestOf(t.files, a)
+	if err != nil {
+		return nil // rendering it says why
+	}
+	var out []string
+	for _, p := range q.Parts {
+		if p.Chart != nil {
+			out = append(out, path.Clean(p.Path))
+		}
+	}
+	return out
 }
 
 // releases are the HelmReleases that can be rendered. They come last, since any app or root may describe the ConfigMaps of their values.

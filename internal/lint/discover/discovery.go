@@ -8,6 +8,8 @@ package discover
 
 import (
 	"io/fs"
+	"path"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ignore"
@@ -56,7 +58,9 @@ type Unit struct {
 	Values *variables.Set
 	// Chart is how the chart is rendered; nil where the unit is none.
 	Chart *release.Request
-	// Origins are the values keys of the chart that fields come from, where the caller has asked the renderer for them.
+	// ChartDirs are where the charts of its sources are, of an app with several.
+	ChartDirs []string
+	// Origins are the values keys of the charts that fields come from, where the caller has asked the renderer for them.
 	Origins []release.Origin
 	// Unvalued are the ConfigMaps and Secrets of spec.postBuild, or of spec.valuesFrom, of which the repository has no values.
 	Unvalued []variables.Reference
@@ -79,6 +83,16 @@ func (u Unit) Name() string {
 		return u.App.Path
 	}
 	return u.App.Key.String()
+}
+
+// HasChart reports whether the unit is a chart, or one of its sources is.
+func (u Unit) HasChart() bool { return u.Chart != nil || len(u.ChartDirs) > 0 }
+
+// IsOfChart reports whether an object that a file describes is of a chart: the file is one of its templates, or of a chart in it.
+func (u Unit) IsOfChart(file string) bool {
+	return u.Chart != nil || slices.ContainsFunc(u.ChartDirs, func(dir string) bool {
+		return slices.ContainsFunc([]string{"templates", "charts", "crds"}, func(of string) bool { return isBelow(file, path.Join(dir, of)) })
+	})
 }
 
 // Skipped is something in the repository that was not looked into.

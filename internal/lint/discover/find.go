@@ -224,6 +224,7 @@ func (t *finder) render(ctx context.Context, next []*wanted) error {
 	for _, w := range next {
 		t.placeRelease(w)
 		w.unit.Values, w.unit.Chart = t.substitution(w), t.chart(w)
+		w.unit.ChartDirs = t.chartDirs(w.unit.App)
 	}
 	for _, w := range next {
 		group.Go(func() error {

@@ -22,6 +22,23 @@ func (u Unit) Paths() []string {
 	return out
 }
 
+// oneSource is a unit's app as it holds for one of its sources, and the field of several that names it.
+type oneSource struct {
+	app.App
+	field string
+}
+
+func (u Unit) eachSource() []oneSource {
+	if len(u.App.Parts) == 0 {
+		return []oneSource{{App: u.App}}
+	}
+	out := make([]oneSource, 0, len(u.App.Parts))
+	for _, p := range u.App.Parts {
+		out = append(out, oneSource{u.App.OfPart(p), p.Field})
+	}
+	return out
+}
+
 // inOneTree returns an app whose sources are all the same repository, or charts that are fetched, with its files by their names in that. top is where
 // the tree holds the chart of a source, by its field; empty for another source.
 func inOneTree(a app.App, top func(field string) string) app.App {

@@ -101,8 +101,10 @@ func (m *planner) valueEdits(f finding, from release.Origin) ([][]valueEdit, err
 	if !within {
 		out = append(out, []valueEdit{null(from.File)})
 	}
-	if own := path.Join(path.Clean(u.App.Path), "values.yaml"); own != written.file && slices.Contains(u.Reads, own) && upstream.RepositoryRoot(own) == "" {
-		out = append(out, []valueEdit{written, null(own)})
+	for _, dir := range slices.Concat(u.ChartDirs, []string{path.Clean(u.App.Path)}) {
+		if own := path.Join(dir, "values.yaml"); own != written.file && slices.Contains(u.Reads, own) && upstream.RepositoryRoot(own) == "" {
+			out = append(out, []valueEdit{written, null(own)})
+		}
 	}
 	return out, nil
 }

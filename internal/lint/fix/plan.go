@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
 )
@@ -179,7 +180,7 @@ type attempt func(context.Context, finding) (Fix, error)
 
 // attemptsFor lists the cures of a finding's rule, the most durable one first.
 func (m *planner) attemptsFor(f rules.Finding, at int) ([]attempt, error) {
-	chart := m.Discovery.Units[at].Chart != nil
+	chart := m.isOfChart(f, at)
 	if chart && !isReplicas(f.Rule) {
 		return nil, errChart
 	}
@@ -210,6 +211,12 @@ func (m *planner) attemptsFor(f rules.Finding, at int) ([]attempt, error) {
 		return []attempt{m.respect}, nil
 	}
 	return nil, errNoFix
+}
+
+// isOfChart reports whether a finding is about an object of a chart.
+func (m *planner) isOfChart(f rules.Finding, at int) bool {
+	u := m.Discovery.Units[at]
+	return slices.ContainsFunc(u.Objects, func(o desired.Object) bool { return o.ID == f.Object && u.IsOfChart(o.File) })
 }
 
 // findFix tries the cures of a finding's rule, the most durable one first.

@@ -99,7 +99,7 @@ func (m *planner) reread(ctx context.Context, next *tree, touched []string) ([]d
 			return nil, fmt.Errorf("%s could not be found any more", u.Name())
 		}
 		n := s.Units[i]
-		u.App, u.Resource, u.Line, u.Values, u.Chart = n.App, n.Resource, n.Line, n.Values, n.Chart
+		u.App, u.Resource, u.Line, u.Values, u.Chart, u.ChartDirs = n.App, n.Resource, n.Line, n.Values, n.Chart, n.ChartDirs
 		units[at] = u
 	}
 	return units, nil

@@ -19,7 +19,7 @@ import (
 
 // origins are the places that give a field of an object its value: of a chart the template, and the key of the values where that is known.
 func (f *files) origins(u discover.Unit, o desired.Object) func(field.Path) []desired.Place {
-	if u.Chart == nil {
+	if !u.IsOfChart(o.File) {
 		return desired.FieldOrigins(f.tree(), u.App, o)
 	}
 	return func(p field.Path) []desired.Place {

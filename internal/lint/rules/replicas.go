@@ -143,7 +143,7 @@ func (s scaled) fate(count any, ignored ignoring) string {
 }
 
 func (s scaled) remedy(f Finding) string {
-	if s.unit.Chart != nil {
+	if s.unit.IsOfChart(s.object.File) {
 		return s.chartRemedy()
 	}
 	text := "remove " + strings.TrimPrefix(field.PathString(f.Path), ".") + " here"

@@ -80,7 +80,11 @@ func (f *files) places(d described) func(path field.Path) (all []desired.Place, 
 		all := origins(path)
 		wins := desired.WinningPlace(all)
 		for i, p := range all {
-			if p.Field == "" {
+			switch {
+			case p.Means == desired.ByValues: // at the key already
+				all[i] = f.atText(p)
+				continue
+			case p.Field == "":
 				all[i] = f.atText(f.atKey(p))
 				continue
 			}

@@ -21,12 +21,12 @@ type Part struct {
 	FilesOnly bool
 	// IsPackaged says that it is a chart of a repository of charts, which is no directory of files.
 	IsPackaged bool
-	Path      string // in the tree of all, as all paths that a part names
-	Layout    Layout
-	Manifests Manifests
-	Overlay   overlay.Overlay
-	Chart     *release.Request
-	Inflated  *release.Request
+	Path       string // in the tree of all, as all paths that a part names
+	Layout     Layout
+	Manifests  Manifests
+	Overlay    overlay.Overlay
+	Chart      *release.Request
+	Inflated   *release.Request
 }
 
 // joinedSources is the kind of the key that stands for all sources of an app that has several.
