@@ -34,8 +34,8 @@ type Record struct {
 }
 
 // Unverified returns a record whose signature was not verified, with what is used of it all the same: the names, the cluster, and the digests of
-// what was applied. Without uids an object is the app's only if truce's own apply has put this app's mark on it. Without a reason why, and without
-// entries, it is the record itself.
+// what was applied. Without uids an object is the app's only if truce's own apply has put this app's mark on it, and that one has done its work is
+// not believed. Without a reason why, and without entries, it is the record itself.
 func Unverified(r Record, why string) Record {
 	if why == "" || len(r.Entries) == 0 {
 		return r
@@ -43,7 +43,7 @@ func Unverified(r Record, why string) Record {
 	r.Unverified, r.Guard = why, Guard{Origin: Origin{Cluster: r.Guard.Origin.Cluster}} // a wrong cluster only keeps the app from going on
 	r.Entries = slices.Clone(r.Entries)
 	for i := range r.Entries {
-		r.Entries[i].UID, r.Entries[i].Judged = "", ""
+		r.Entries[i].UID, r.Entries[i].Judged, r.Entries[i].Expires = "", "", 0
 	}
 	return r
 }

@@ -29,6 +29,7 @@ func TestARecordNeedsItsSignature(t *testing.T) {
 	}
 	want := record(ns, 2)
 	want.Guard = inventory.Guard{Size: 2}
+	want.Entries[0].Expires = 7
 	for what, meddle := range map[string]func(){
 		"":             func() {},
 		"no signature": func() { patch(`{"data":{"inventory.mac":null}}`) },
@@ -48,7 +49,8 @@ func TestARecordNeedsItsSignature(t *testing.T) {
 		if !strings.Contains(got.Unverified, what) || (got.Unverified == "") != (what == "") {
 			t.Errorf("%q: it is unverified: %q", what, got.Unverified)
 		}
-		if believed := got.Entries[0].UID != "" && got.Guard.Size == 2; believed != (what == "") || len(got.Entries) != 2 {
+		first, good := got.Entries[0], what == ""
+		if (first.UID != "") != good || (first.Expires != 0) != good || (got.Guard.Size == 2) != good || len(got.Entries) != 2 {
 			t.Errorf("%q: read %+v", what, got)
 		}
 		saved(t, s, got)
