@@ -83,7 +83,11 @@ func TestAReceiverHearsWhatEventsTell(t *testing.T) {
 	if revision := first.Metadata["kustomize.toolkit.fluxcd.io/revision"]; !strings.HasPrefix(revision, "main@sha1:") {
 		t.Errorf("the first message is of revision %q: %v", revision, first)
 	}
+	if got := first.Metadata["truce.dev/changed"]; got != "created Deployment.apps "+w.ns+"/my-app" {
+		t.Errorf("the first message says that it has %q", got)
+	}
 	w.events("ReconciliationSucceeded", "Applied revision: main@sha1:")
+	w.events("ReconciliationSucceeded", "; created Deployment.apps "+w.ns+"/my-app")
 
 	stop := w.keeper(0)
 	all = w.hears(in, of("error", "FieldContested"))
@@ -103,10 +107,14 @@ func TestAReceiverHearsWhatEventsTell(t *testing.T) {
 	w.check("my-app") // the same failure again
 	w.edit("apps/my-app/my-app.yaml", "replicas: [3", "replicas: 4")
 	failures := 0
-	for _, m := range w.hears(in, of("info", "ReconciliationSucceeded")) {
+	all = w.hears(in, of("info", "ReconciliationSucceeded"))
+	for _, m := range all {
 		if m.Reason == "BuildFailed" {
 			failures++
 		}
+	}
+	if got := all[len(all)-1].Metadata["truce.dev/changed"]; got != "configured Deployment.apps "+w.ns+"/my-app" {
+		t.Errorf("the message of the second revision says that it has %q", got)
 	}
 	if failures > 0 {
 		t.Errorf("the same failure was told %d times more", failures)

@@ -53,6 +53,9 @@ func (c *Controller) emitMessage(key app.Key, said notify.Message) {
 // enqueueEvent is emit for any object.
 func (c *Controller) enqueueEvent(m notify.Message, version string) {
 	kind, note := "Normal", m.Text
+	if changed := m.Evidence[notify.FactChanged]; changed != "" {
+		note += "; " + changed
+	}
 	if m.Severity == notify.Error {
 		kind = "Warning"
 	}

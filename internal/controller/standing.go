@@ -19,7 +19,7 @@ func (c *Controller) OnPrune(key app.Key, revision, why string, gone []object.ID
 	c.emitMessage(key, m)
 }
 
-// evidenceOfNews is what a message says of a run beside its sentence: of a Helm release which one it is, and, where something is wrong, why and what to do.
+// evidenceOfNews is what a message says of a run beside its sentence: what it has changed, of a Helm release which one it is, and, where something is wrong, why and what to do.
 func evidenceOfNews(n notify.Event, r report.Report) map[string]string {
 	out := map[string]string{}
 	put := func(name, value string) {
@@ -29,6 +29,9 @@ func evidenceOfNews(n notify.Event, r report.Report) map[string]string {
 	}
 	if r.Release != nil {
 		put(notify.FactObject, fmt.Sprintf("release %s/%s.v%d of chart %s@%s", r.Release.Namespace, r.Release.Name, r.Release.Revision, r.Release.Chart, r.Release.Version))
+	}
+	if n.Severity == notify.Info && n.Revision == r.Revision {
+		put(notify.FactChanged, findings.ChangeText(r.Created, r.Configured))
 	}
 	if n.Severity == notify.Error {
 		put(notify.FactNext, nextOfNews(r))

@@ -88,8 +88,9 @@ type appState struct {
 	keys         *keys.Set        // of the newest render, without the keys themselves; nil for none
 	inventory    *pendingInventory
 	checks       healthChecks
-	lostAdoption lostAdoption          // zero for an app that is not lost
-	era          int                   // of what is known, see Engine.StartOver
+	lostAdoption lostAdoption // zero for an app that is not lost
+	era          int          // of what is known, see Engine.StartOver
+	changes      changes
 	pruned       int                   // the era in which a run came to the prune last
 	prunedBefore []report.ListedObject // by earlier runs of a prune that goes on wave by wave
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.

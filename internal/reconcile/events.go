@@ -21,6 +21,7 @@ func (e *Engine) Report(key app.Key) report.Report {
 	}
 	s.mu.Lock()
 	r, rules := s.report, s.app.Ignore
+	r.Created, r.Configured = s.changes.created, s.changes.configured
 	r.Lost, r.Passage = s.lostAdoption.why, s.lostAdoption.adoption
 	s.mu.Unlock()
 	ids := s.objects()

@@ -68,6 +68,7 @@ func (w *objectReconcile) executePlan(ctx context.Context) error {
 	}
 	base := w.answered(w.sentBody(), answer, owners)
 	remembered := w.learn(base, answer, owners)
+	w.noteChange(answer)
 	w.announceCarried(base)
 	if w.live == nil && w.engine.listedSince(begin, t) && w.managed.suspectGone() { // the list may be from after its end, and the watch goes on from there
 		w.engine.queue.Enqueue(w.managed.id)

@@ -62,7 +62,9 @@ type Report struct {
 	Layout   app.Layout // what the directory was found to be; empty before it was rendered
 	Images   []string   // of containers, as Git names them, in order
 	Notes    []string   // worth saying, stopped nothing
-	Planned  []string   // which hooks an operation would run, in their order; of a preview alone
+	// Created and Configured are the objects that applies of the revision have made, and changed.
+	Created, Configured object.Tally
+	Planned             []string // which hooks an operation would run, in their order; of a preview alone
 	// EndHooks are the events at which hooks run when the app is deleted. They are known when the revision was rendered.
 	EndHooks []hook.Event
 	At       time.Time // when the newest run began

@@ -21,6 +21,18 @@ func PruneMessage(revision, why string, gone []object.ID) notify.Message {
 	}
 }
 
+// ChangeText says which objects a revision has created and changed, in kubectl's words.
+func ChangeText(created, configured object.Tally) string {
+	var out []string
+	if created.Total > 0 {
+		out = append(out, "created "+created.String())
+	}
+	if configured.Total > 0 {
+		out = append(out, "configured "+configured.String())
+	}
+	return strings.Join(out, "; ")
+}
+
 // nameSome returns the names of objects, and counts those that are too many.
 func nameSome(all []object.ID) string {
 	names := make([]string, 0, min(len(all), mostNamed)+1)

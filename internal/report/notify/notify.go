@@ -49,6 +49,7 @@ type Message struct {
 // The names of facts in Evidence that senders show in this order, before all others.
 const (
 	FactObject    = "object"
+	FactChanged   = "changed" // which objects a revision has created and configured
 	FactField     = "field"
 	FactGit       = "git"       // the value in Git
 	FactLive      = "live"      // the value in the cluster
@@ -63,7 +64,7 @@ const (
 
 // FactNames returns the names of facts in the order in which people read them.
 func FactNames() []string {
-	return []string{FactObject, FactField, FactGit, FactLive, FactWriter, FactCertainty, FactClaimant, FactVerdict, FactBecause, FactSource, FactNext}
+	return []string{FactObject, FactChanged, FactField, FactGit, FactLive, FactWriter, FactCertainty, FactClaimant, FactVerdict, FactBecause, FactSource, FactNext}
 }
 
 // Phase says what a message is in the course of its matter.

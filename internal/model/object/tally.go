@@ -1,0 +1,35 @@
+package object
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// mostNamed is how many objects a Tally names before it counts the others.
+const mostNamed = 10
+
+// Tally is how many objects there are of a sort, with the first of them in order.
+type Tally struct {
+	First []ID
+	Total int
+}
+
+// With returns the tally with one object more.
+func (t Tally) With(id ID) Tally {
+	at, _ := slices.BinarySearchFunc(t.First, id, ID.Compare)
+	first := slices.Insert(slices.Clone(t.First), at, id)
+	return Tally{First: first[:min(len(first), mostNamed)], Total: t.Total + 1}
+}
+
+// String names the objects, and counts those that are too many.
+func (t Tally) String() string {
+	names := make([]string, 0, len(t.First)+1)
+	for _, id := range t.First {
+		names = append(names, id.String())
+	}
+	if more := t.Total - len(t.First); more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, ", ")
+}
