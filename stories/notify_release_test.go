@@ -38,7 +38,7 @@ func TestPeopleHearOfRemedies(t *testing.T) {
 	w.release("gone", "  values: {after: \"3\"}\n  install: {remediation: {remediateLastFailure: true}}\n")
 	e.await(t, "/all", `"reason":"TestSucceeded"`, "release "+w.ns+"/web.v1 of chart web@1.0.0")
 	e.await(t, "/all", `"reason":"InstallFailed"`, `"severity":"error"`, "gone-after")
-	e.await(t, "/all", "Helm uninstall succeeded for release "+w.ns+"/gone.v1 ")
+	e.await(t, "/all", "Helm uninstall remediation for release "+w.ns+"/gone.v1 with chart web@1.0.0 succeeded")
 	w.wants("web", map[string]any{"test": "3"})
 	e.await(t, "/all", `"reason":"TestFailed"`, `"severity":"error"`, "web-check", "exit code 3")
 	e.await(t, "/all", "Helm rollback to previous release "+w.ns+"/web.v1 ")
@@ -49,7 +49,7 @@ func TestPeopleHearOfRemedies(t *testing.T) {
 			t.Errorf("%s of %s: %v", reason, about, said)
 		}
 	}
-	for text, want := range map[string]int{`"reason":"TestSucceeded"`: 1, "Helm rollback to previous release": 1, "Helm uninstall succeeded": 2} {
+	for text, want := range map[string]int{`"reason":"TestSucceeded"`: 1, "Helm rollback to previous release": 1, "Helm uninstall succeeded": 1, "Helm uninstall remediation for": 1} {
 		if n := e.count("/all", text); n != want {
 			t.Errorf("%s came %d times, want %d: %s", text, n, want, strings.Join(e.at("/all"), "\n"))
 		}

@@ -194,7 +194,7 @@ func (c *conditions) remediated(r report.Report, n release.Installed) (reason, m
 	case n.Action == hook.Rollback:
 		reason, message = helmv2.RollbackFailedReason, fmt.Sprintf("Helm rollback to previous release %s with chart %s failed: %s", releaseName(n, cmp.Or(n.Target, n.Revision)), chartName(n), n.RemedyCause)
 	case n.Ended == remedy.EndedWell:
-		reason, message = helmv2.UninstallSucceededReason, fmt.Sprintf("Helm uninstall succeeded for release %s with chart %s", releaseName(n, n.Revision), chartName(n))
+		reason, message = helmv2.UninstallSucceededReason, fmt.Sprintf("Helm uninstall remediation for release %s with chart %s succeeded", releaseName(n, n.Revision), chartName(n))
 	default:
 		reason, message = helmv2.UninstallFailedReason, fmt.Sprintf("Helm uninstall remediation for release %s with chart %s failed: %s", releaseName(n, n.Revision), chartName(n), n.RemedyCause)
 	}

@@ -278,6 +278,10 @@ func (HelmReleases) News(before, now object.Object) []notify.Event {
 		}
 	case isOfTests(is.ready) && released != nil && released.Status == metav1.ConditionTrue && isNew(had.Conditions, *released):
 		earlier = []notify.Event{{Severity: notify.Info, Reason: released.Reason, Text: released.Message, Revision: is.revision}}
+	case is.ready.Status == metav1.ConditionTrue:
+		if tests := findCondition(is.Conditions, helmv2.TestSuccessCondition); tests != nil && tests.Status == metav1.ConditionFalse && isNew(had.Conditions, *tests) { // ignored
+			out = append(out, notify.Event{Severity: notify.Error, Reason: tests.Reason, Text: tests.Message, Revision: is.revision})
+		}
 	}
 	return append(earlier, out...)
 }

@@ -66,6 +66,9 @@ func TestWhatIsRemediedIsNewsToo(t *testing.T) {
 	released, failed := []string{"Released", "True", "InstallSucceeded"}, []string{"Released", "False", "UpgradeFailed"}
 	tested := []string{"Released", "True", "UpgradeSucceeded", "TestSuccess", "False", "TestFailed"}
 	back := []string{"Remediated", "True", "RollbackSucceeded"}
+	ignored := with("UpgradeSucceeded", tested...)
+	ready := ignored["conditions"].([]any)[0].(map[string]any)
+	ready["status"], ignored["lastAppliedRevision"] = "True", "2.0.0"
 	const said = "{info RollbackSucceeded said of RollbackSucceeded 2.0.0}"
 	for _, c := range []struct {
 		before, now object.Object
@@ -76,6 +79,7 @@ func TestWhatIsRemediedIsNewsToo(t *testing.T) {
 		{with("UpgradeFailed", failed...), with("RollbackSucceeded", append(failed, back...)...), "[" + said + "]"},
 		{with("RollbackSucceeded", append(failed, back...)...), with("RollbackSucceeded", append(failed, back...)...), "[]"},
 		{with("UpgradeFailed", failed...), with("TestFailed", tested...), "[{info UpgradeSucceeded said of UpgradeSucceeded 2.0.0} {error TestFailed said of TestFailed 2.0.0}]"},
+		{with("InstallSucceeded", released...), ignored, "[{info UpgradeSucceeded said of UpgradeSucceeded 2.0.0} {error TestFailed said of TestFailed 2.0.0}]"},
 		{with("InstallSucceeded", released...), with("UpgradeFailed", failed...), "[{error UpgradeFailed said of UpgradeFailed 2.0.0}]"},
 	} {
 		if diff := cmp.Diff(c.want, fmt.Sprint(HelmReleases{}.News(c.before, c.now))); diff != "" {
