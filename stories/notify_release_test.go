@@ -13,7 +13,7 @@ func TestPeopleHearOfReleases(t *testing.T) {
 	w := offWorld(t, chartOfConfig)
 	e := w.hearsOfReleases()
 	w.release("web", "")
-	e.await(t, "/all", `"reason":"InstallSucceeded"`, `"object":"release `+w.ns+`/web.v1 of chart web@1.0.0"`)
+	e.await(t, "/all", `"reason":"InstallSucceeded"`, `"object":"release `+w.ns+`/web.v1 of chart web@1.0.0"`, `"changed":"created ConfigMap `+w.ns+`/web`)
 	w.edit("charts/web/Chart.yaml", "1.0.0", "1.1.0")
 	e.await(t, "/all", `"reason":"UpgradeSucceeded"`, "/web.v2 of chart web@1.1.0")
 	w.edit("charts/web/templates/web.yaml", "{{ .Release.Name }}", "Not_Valid")

@@ -19,7 +19,8 @@ func (c *Controller) OnPrune(key app.Key, revision, why string, gone []object.ID
 	c.emitMessage(key, m)
 }
 
-// evidenceOfNews is what a message says of a run beside its sentence: what it has changed, of a Helm release which one it is, and, where something is wrong, why and what to do.
+// evidenceOfNews is what a message says of a run beside its sentence: what it has changed, of a Helm release which one it is, and, where something is
+// wrong, why and what to do.
 func evidenceOfNews(n notify.Event, r report.Report) map[string]string {
 	out := map[string]string{}
 	put := func(name, value string) {
@@ -30,7 +31,7 @@ func evidenceOfNews(n notify.Event, r report.Report) map[string]string {
 	if r.Release != nil {
 		put(notify.FactObject, fmt.Sprintf("release %s/%s.v%d of chart %s@%s", r.Release.Namespace, r.Release.Name, r.Release.Revision, r.Release.Chart, r.Release.Version))
 	}
-	if n.Severity == notify.Info && n.Revision == r.Revision {
+	if n.Severity == notify.Info && r.Reason == report.Succeeded && (n.Revision == r.Revision || r.Release != nil) { // that of a release is its chart's
 		put(notify.FactChanged, findings.ChangeText(r.Created, r.Configured))
 	}
 	if n.Severity == notify.Error {

@@ -2,20 +2,23 @@ package reconcile
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// changes are the objects that applies of an app's newest revision and spec have created and changed. What puts drift back is none of them.
+// changes are the objects that applies of an app's newest revision, spec or order have created and changed. What puts drift back is none of them.
 type changes struct {
-	of                  string // the revision and the generation
+	of                  string // the revision, the generation, and the token of the order
 	created, configured object.Tally
 }
 
-// begin forgets what an earlier revision or spec has changed.
-func (c *changes) begin(revision string, generation int64) {
-	if of := revision + " " + strconv.FormatInt(generation, 10); of != c.of {
-		*c = changes{of: of}
+// beginChanges forgets what an earlier revision, spec or order has changed. A look at what is there forgets nothing, and neither does another try. The
+// caller holds the state's mu.
+func (r *appRun) beginChanges() {
+	of := strings.Join([]string{r.artifact.Revision, strconv.FormatInt(r.app.Generation, 10), r.asked.SyncRequest.Token}, " ")
+	if r.isRollout && of != r.state.changes.of {
+		r.state.changes = changes{of: of}
 	}
 }
 

@@ -56,8 +56,8 @@ func (r *appRun) runsAgainSince(id object.ID) time.Time {
 
 // withExpiries is what is owed of an app's record, with the expiries that became known since it was written, and the objects that these are
 // of. Nil where nothing is to be written. The caller has the turn.
-func (e *Engine) withExpiries(ctx context.Context, key app.Key, owed *inventory.Record) (*inventory.Record, []*managedObject, error) {
-	ended, base := e.newlyExpiring(e.knownApp(key)), owed
+func (e *Engine) withExpiries(ctx context.Context, key app.Key, s *appState, owed *inventory.Record) (*inventory.Record, []*managedObject, error) {
+	ended, base := e.newlyExpiring(s), owed
 	if len(ended) == 0 {
 		return owed, nil, nil
 	}

@@ -199,7 +199,8 @@ func (e *Engine) save(ctx context.Context, r inventory.Record) error {
 	return s.inventory.save(ctx, e.Inventory, r)
 }
 
-// WriteInventory writes down what the app's last run has left to be written, and which of its objects have done their work since. It may block; that nothing is left is no error.
+// WriteInventory writes down what the app's last run has left to be written, and which of its objects have done their work since. It may block;
+// that nothing is left is no error.
 func (e *Engine) WriteInventory(ctx context.Context, key app.Key) error {
 	s := e.knownApp(key)
 	if s == nil {
@@ -211,7 +212,7 @@ func (e *Engine) WriteInventory(ctx context.Context, key app.Key) error {
 	}
 	defer l.unlock()
 	owed, _ := l.pending()
-	next, ended, err := e.withExpiries(ctx, key, owed)
+	next, ended, err := e.withExpiries(ctx, key, s, owed)
 	if next == nil || err != nil {
 		markExpiriesStored(ended)
 		return err

@@ -45,7 +45,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	r.state.changes.begin(r.artifact.Revision, r.app.Generation)
+	r.beginChanges()
 	wanted := map[object.ID]bool{}
 	early := r.engine.early.take(desired.PartOfValue(r.app.Key))
 	last := map[object.ID]inventory.Entry{}
