@@ -279,11 +279,18 @@ func (HelmReleases) News(before, now object.Object) []notify.Event {
 	case isOfTests(is.ready) && released != nil && released.Status == metav1.ConditionTrue && isNew(had.Conditions, *released):
 		earlier = []notify.Event{{Severity: notify.Info, Reason: released.Reason, Text: released.Message, Revision: is.revision}}
 	case is.ready.Status == metav1.ConditionTrue:
-		if tests := findCondition(is.Conditions, helmv2.TestSuccessCondition); tests != nil && tests.Status == metav1.ConditionFalse && isNew(had.Conditions, *tests) { // ignored
-			out = append(out, notify.Event{Severity: notify.Error, Reason: tests.Reason, Text: tests.Message, Revision: is.revision})
-		}
+		out = append(out, ignoredTests(had, is)...)
 	}
 	return append(earlier, out...)
+}
+
+// ignoredTests is the event of tests that have failed, of a release that is Ready all the same.
+func ignoredTests(had, is outcome) []notify.Event {
+	tests := findCondition(is.Conditions, helmv2.TestSuccessCondition)
+	if tests == nil || tests.Status != metav1.ConditionFalse || !isNew(had.Conditions, *tests) {
+		return nil
+	}
+	return []notify.Event{{Severity: notify.Error, Reason: tests.Reason, Text: tests.Message, Revision: is.revision}}
 }
 
 // isNew reports whether a condition says something else than before.
