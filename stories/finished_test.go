@@ -54,6 +54,9 @@ func TestAJobThatHasSucceededIsDoneWhenTheClusterDeletesIt(t *testing.T) {
 	w.edit("app/a.yaml", `"k":"a"`, `"k":"w"`)
 	w.ready("app")
 	w.hasRun("migrate", 1)
+	run := w.truce()
+	w.saysOf(run, 0, "app diff app", "no differences")
+	w.saysOf(run, 0, "app get app", "finished; deleted by its ttlSecondsAfterFinished")
 
 	stop()
 	w.cache = t.TempDir()

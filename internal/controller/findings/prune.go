@@ -1,7 +1,6 @@
 package findings
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -11,7 +10,7 @@ import (
 
 // PruneMessage is the message about objects that a run has deleted, and why it has.
 func PruneMessage(revision, why string, gone []object.ID) notify.Message {
-	list := nameSome(gone)
+	list := object.TallyOf(gone).String()
 	evidence := map[string]string{notify.FactObject: list, notify.FactBecause: why + ", at " + revision}
 	if why == journal.LeftGit {
 		evidence[notify.FactBecause], evidence[notify.FactNext] = revision+" does not have it", "to have it back, revert the commit"
@@ -32,18 +31,3 @@ func ChangeText(created, configured object.Tally) string {
 	}
 	return strings.Join(out, "; ")
 }
-
-// nameSome returns the names of objects, and counts those that are too many.
-func nameSome(all []object.ID) string {
-	names := make([]string, 0, min(len(all), mostNamed)+1)
-	for _, id := range all[:min(len(all), mostNamed)] {
-		names = append(names, id.String())
-	}
-	if more := len(all) - mostNamed; more > 0 {
-		names = append(names, fmt.Sprintf("and %d more", more))
-	}
-	return strings.Join(names, ", ")
-}
-
-// mostNamed is how many objects a message names before it counts the others.
-const mostNamed = 10

@@ -9,13 +9,16 @@ import (
 // mostNamed is how many objects a Tally names before it counts the others.
 const mostNamed = 10
 
-// Tally is how many objects there are of a sort, with the first of them in order.
+// Tally is how many objects there are of a sort, with the first of them.
 type Tally struct {
 	First []ID
 	Total int
 }
 
-// With returns the tally with one object more.
+// TallyOf returns the tally of objects in their order.
+func TallyOf(ids []ID) Tally { return Tally{First: ids[:min(len(ids), mostNamed)], Total: len(ids)} }
+
+// With returns the tally with one object more, where its objects are in order.
 func (t Tally) With(id ID) Tally {
 	at, _ := slices.BinarySearchFunc(t.First, id, ID.Compare)
 	first := slices.Insert(slices.Clone(t.First), at, id)

@@ -1,0 +1,35 @@
+package reconcile
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+func TestChangesAreThoseOfOneRollout(t *testing.T) {
+	state := &appState{}
+	run := func(revision, order string, isRollout bool) *appRun {
+		a := app.App{Generation: 1, SyncRequest: app.SyncRequest{Token: order}}
+		return &appRun{state: state, app: a, asked: a, artifact: source.Artifact{Revision: revision}, isRollout: isRollout}
+	}
+	for _, c := range []struct {
+		of   string
+		run  *appRun
+		kept bool
+	}{
+		{"the first revision", run("1", "", true), false},
+		{"another try", run("1", "", true), true},
+		{"a look", run("1", "", false), true},
+		{"an order of the same revision", run("1", "one", true), false},
+		{"a look after the order", run("1", "", false), true},
+		{"another order", run("1", "two", true), false},
+		{"the next revision", run("2", "", true), false},
+	} {
+		state.changes.created = object.Tally{Total: 1}
+		if c.run.beginChanges(); (state.changes.created.Total == 1) != c.kept {
+			t.Errorf("%s: what was changed before is kept: %t", c.of, !c.kept)
+		}
+	}
+}
