@@ -40,7 +40,8 @@ func DefaultWindows() Windows {
 const (
 	firstPause  = time.Second
 	longestWait = 5 * time.Minute
-	mostAsked   = time.Hour // that a receiver may ask for by Retry-After
+	burst       = 500 * time.Millisecond // what comes while others are waited for is looked at together
+	mostAsked   = time.Hour              // that a receiver may ask for by Retry-After
 	worth       = 24 * time.Hour
 )
 
@@ -126,9 +127,22 @@ func (d *Deliverer) work(ctx context.Context, key route.Key, wake <-chan struct{
 		select {
 		case <-ctx.Done():
 			return
-		case <-wake:
 		case <-timer:
+		case <-wake:
+			if !isOver(ctx, min(next, burst)) {
+				return
+			}
 		}
+	}
+}
+
+// isOver waits for a span of time, and reports whether it is over before the context is.
+func isOver(ctx context.Context, span time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(span):
+		return true
 	}
 }
 
@@ -261,8 +275,11 @@ func (d *Deliverer) discard(key route.Key, items []outbox.Item) time.Duration {
 	return time.Millisecond // what has come meanwhile
 }
 
-// wait is how long the items should wait for others.
+// wait is how long the items should wait for others: not at all where one more would push one of them out of the queue.
 func (w Windows) wait(items []outbox.Item, now time.Time) time.Duration {
+	if len(items) >= outbox.Most {
+		return 0
+	}
 	quiet, most := w.CommitQuiet, w.CommitMost
 	for _, i := range items {
 		if i.Message.Severity == notify.Error || i.Message.Revision == "" {

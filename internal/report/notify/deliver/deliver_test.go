@@ -136,6 +136,43 @@ func TestAMessageIsTriedAgainUntilItIsTaken(t *testing.T) {
 	}
 }
 
+// TestAFullQueueWaitsForNoOther: of more apps than a queue holds each is in a message, though the window would be open for an hour.
+func TestAFullQueueWaitsForNoOther(t *testing.T) {
+	f := newFixture(t, here)
+	f.Windows = deliver.Windows{Quiet: time.Hour, Most: time.Hour, CommitQuiet: time.Hour, CommitMost: time.Hour}
+	bodies := make(chan string, 10)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		bodies <- string(text)
+	}))
+	t.Cleanup(s.Close)
+	p := address(s.URL)
+	p.Key, p.Type, p.Timeout = route.Key{Namespace: "shop", Name: "chat"}, "slack", 30*time.Second
+	f.providers[p.Key] = p
+	for full := range 2 {
+		err := f.Store.Update(func(tx *outbox.Tx) error {
+			for n := range outbox.Most {
+				about := object.ID{Kind: "Kustomization", Namespace: "shop", Name: fmt.Sprintf("app-%d-%d", full, n)}
+				note := route.Note{Message: notify.Message{Event: notify.Event{Reason: "ReconciliationSucceeded", Text: "Applied", Revision: "main@sha1:1"}, About: about, At: time.Now()}}
+				if err := tx.Push(p.Key, note); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Wake(p.Key)
+		if err := f.result(); err != nil {
+			t.Fatal(err)
+		}
+		if body := <-bodies; !strings.Contains(body, fmt.Sprintf("%d apps", outbox.Most)) || strings.Contains(body, "dropped") {
+			t.Errorf("the message is %.300s", body)
+		}
+	}
+}
+
 func TestAnEndpointThatHangsDelaysNoOther(t *testing.T) {
 	release := make(chan struct{})
 	hung := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))

@@ -210,14 +210,31 @@ func (t *Tx) Push(p route.Key, n route.Note) error {
 	if err != nil {
 		return err
 	}
-	if _, known := t.counts[p.String()]; !known {
-		t.counts[p.String()] = b.Stats().KeyN
-	}
-	t.counts[p.String()]++
-	if err := b.Put(binary.BigEndian.AppendUint64(nil, id), text); err != nil || t.counts[p.String()] <= Most+slack {
+	waiting := t.count(p, b) + 1
+	t.counts[p.String()] = waiting
+	if err := b.Put(binary.BigEndian.AppendUint64(nil, id), text); err != nil || waiting <= Most+slack {
 		return err
 	}
 	return t.trim(p, b)
+}
+
+// count is how many notes are in a queue. They are counted once in the life of the Store.
+func (t *Tx) count(p route.Key, b *bbolt.Bucket) int {
+	n, known := t.counts[p.String()]
+	if !known {
+		n = b.Stats().KeyN
+	}
+	return n
+}
+
+// pop removes a note from a queue, if it is there.
+func (t *Tx) pop(p route.Key, b *bbolt.Bucket, id uint64) error {
+	key := binary.BigEndian.AppendUint64(nil, id)
+	if b.Get(key) == nil {
+		return nil
+	}
+	t.counts[p.String()] = t.count(p, b) - 1
+	return b.Delete(key)
 }
 
 // trim brings a queue back to Most, and counts what it drops.
@@ -269,17 +286,12 @@ func (s *Store) Pending(p route.Key) (items []Item, dropped int, err error) {
 // Done removes notes that were sent, or never will be; and forgets so many that were dropped, which were reported.
 func (s *Store) Done(p route.Key, ids []uint64, reported int) error {
 	return s.Update(func(t *Tx) error {
-		b := t.tx.Bucket(queuesBucket).Bucket([]byte(p.String()))
-		for _, id := range ids {
-			if b == nil {
-				break
+		if b := t.tx.Bucket(queuesBucket).Bucket([]byte(p.String())); b != nil {
+			for _, id := range ids {
+				if err := t.pop(p, b, id); err != nil {
+					return err
+				}
 			}
-			if err := b.Delete(binary.BigEndian.AppendUint64(nil, id)); err != nil {
-				return err
-			}
-		}
-		if b != nil {
-			t.counts[p.String()] = len(itemsOf(b, 0))
 		}
 		d := t.tx.Bucket(droppedBucket)
 		return d.Put([]byte(p.String()), binary.BigEndian.AppendUint64(nil, uint64(max(0, countAt(d, p)-reported))))
