@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
@@ -43,15 +44,36 @@ func (r Reader) Get(ctx context.Context, gvk object.GVK, id object.ID) (object.O
 	case cluster.IsAbsent(err, id.Name):
 		return nil, live.ErrNotFound
 	case apierrors.IsNotFound(err):
-		r.Cluster.Invalidate(gvk.APIVersion())
-		if _, gone := r.resource(gvk); errors.Is(gone, live.ErrUnknownKind) {
-			return nil, gone
-		}
-		return nil, live.Unanswered(err) // discovery is a moment behind
+		return nil, r.causeOfUnserved(ctx, gvk, err)
 	case err != nil:
 		return nil, markOutlook(err)
 	}
 	return u.Object, nil
+}
+
+// For so long discovery is asked again whether a kind is served whose path is not: the server takes the path away first.
+const (
+	firstPause = 50 * time.Millisecond // it doubles
+	lastPause  = 800 * time.Millisecond
+)
+
+// causeOfUnserved returns live.ErrUnknownKind once discovery agrees that the kind of a path that was not found is not served. A server that has
+// just started does not serve every path that it names: then nothing is known.
+func (r Reader) causeOfUnserved(ctx context.Context, gvk object.GVK, notFound error) error {
+	for pause := firstPause; ; pause *= 2 {
+		r.Cluster.Invalidate(gvk.APIVersion())
+		if _, gone := r.resource(gvk); errors.Is(gone, live.ErrUnknownKind) {
+			return gone
+		}
+		if pause > lastPause {
+			return live.Unanswered(notFound)
+		}
+		select {
+		case <-ctx.Done():
+			return live.Unanswered(notFound)
+		case <-time.After(pause):
+		}
+	}
 }
 
 // List reads all objects of an interest. The pages are of one moment; where the server has forgotten that moment before the last
