@@ -46,6 +46,8 @@ type kinds struct {
 	mu      sync.Mutex // guards what follows; never held while the server is asked
 	groups  map[string]*group
 	watched bool // InvalidateGroup is called when a CRD changes
+
+	all capabilities
 }
 
 // group is what is known of one apiVersion; guarded by kinds.mu. A kind that is known needs no request, whatever is being asked.
@@ -58,7 +60,7 @@ type group struct {
 }
 
 func newKinds(d discoverer, c clock.PassiveClock) *kinds {
-	return &kinds{disco: d, clock: c, groups: map[string]*group{}}
+	return &kinds{disco: d, clock: c, groups: map[string]*group{}, all: capabilities{clock: c}}
 }
 
 // Resource returns where the kind is served. It asks the server for what is not known yet, at most once a second for each
@@ -67,6 +69,7 @@ func (c *Client) Resource(gvk object.GVK) (Resource, error) { return c.kinds.res
 
 // Invalidate forgets what is known of an apiVersion, after a CRD changed.
 func (c *Client) Invalidate(apiVersion string) {
+	c.kinds.all.forget()
 	c.kinds.mu.Lock()
 	defer c.kinds.mu.Unlock()
 	delete(c.kinds.groups, apiVersion)
@@ -82,6 +85,7 @@ func (c *Client) InvalidatedByWatch() {
 
 // InvalidateGroup forgets what is known of every version of an API group, after one of its CRDs changed.
 func (c *Client) InvalidateGroup(name string) {
+	c.kinds.all.forget()
 	c.kinds.mu.Lock()
 	defer c.kinds.mu.Unlock()
 	maps.DeleteFunc(c.kinds.groups, func(apiVersion string, _ *group) bool { return strings.HasPrefix(apiVersion, name+"/") })

@@ -10,7 +10,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,22 +29,7 @@ var CRDs = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind: "Custo
 
 // Capabilities returns what templates of charts see of the API server: its version, and the versions and kinds that it serves.
 func (s Scopes) Capabilities(ctx context.Context) (version string, served []string, err error) {
-	if version, err = s.Cluster.Version(ctx); err != nil {
-		return "", nil, err
-	}
-	all, err := s.Cluster.Served(ctx)
-	if err != nil {
-		return "", nil, err
-	}
-	for _, k := range all {
-		for _, text := range []string{k.GVK.APIVersion(), k.GVK.APIVersion() + "/" + k.GVK.Kind} {
-			if !slices.Contains(served, text) {
-				served = append(served, text)
-			}
-		}
-	}
-	slices.Sort(served)
-	return version, served, nil
+	return s.Cluster.Capabilities(ctx)
 }
 
 // ScalePath returns a function that reads from the CRD of a kind which field its scale subresource writes. It returns no path for a kind
