@@ -297,7 +297,7 @@ func (v detailPrinter) sentences(id object.ID, f report.Finding, d view.Detail) 
 		verdict, reason = v.term.in(paintVerdict[decide.Cede], f.IgnoredText())+shortNotApplied(f), f.IgnoredBecause()
 	}
 	out := []string{
-		fmt.Sprintf("%s: %s (Git) vs %s (live, set by %s)", fieldPath(f), report.FormatValue(f.Desired), report.FormatValue(f.Live), describeWriter(f.Writer, v.now)),
+		fmt.Sprintf("%s: %s (Git) vs %s (live%s)", fieldPath(f), report.FormatValue(f.Desired), report.FormatValue(f.Live), v.setBy(f)),
 		"  " + verdict + reason,
 	}
 	out = append(out, remedyHints(id, f, d)...)
@@ -305,6 +305,14 @@ func (v detailPrinter) sentences(id object.ID, f report.Finding, d view.Detail) 
 		out = append(out, "  "+redact.MaskText(f.Remedy))
 	}
 	return out
+}
+
+// setBy says who set the live value. Where Git itself has changed and no writer is known, there was none.
+func (v detailPrinter) setBy(f report.Finding) string {
+	if f.NewInGit && f.Writer.Name == "" {
+		return ""
+	}
+	return ", set by " + describeWriter(f.Writer, v.now)
 }
 
 // shortNotApplied is the beginning of what became of a commit; the reason says the rest.

@@ -47,7 +47,7 @@ func enforce(in Input, d compare.Difference) (Finding, time.Time) {
 	}
 	if changedInGit(in, d.Path) {
 		paused, _ := judgeFight(in, d)
-		return Finding{Difference: d, Verdict: Correct, Reason: newValue(in), Overrides: paused.Verdict}, time.Time{}
+		return Finding{Difference: d, Verdict: Correct, Reason: newValue(in), NewInGit: true, Overrides: paused.Verdict}, time.Time{}
 	}
 	return judgeDrift(in, d)
 }

@@ -21,6 +21,7 @@ type Finding struct {
 	Reason        string
 	Claimant      string
 	Reported      bool
+	NewInGit      bool // as decide.Finding has it
 	Overrides     decide.Verdict
 	NotApplied    string
 	PausedBy      string
@@ -31,7 +32,7 @@ type Finding struct {
 func MaskFinding(m redact.Mask, id object.ID, f decide.Finding) Finding {
 	return Finding{
 		Path: f.Path, Kind: f.Kind, Desired: m.Show(id, f.Path, f.Desired), Live: m.Show(id, f.Path, f.Live), Writer: f.Writer,
-		Verdict: f.Verdict, Reason: f.Reason, Claimant: f.Claimant, Reported: f.Reported, Overrides: f.Overrides,
+		Verdict: f.Verdict, Reason: f.Reason, Claimant: f.Claimant, Reported: f.Reported, NewInGit: f.NewInGit, Overrides: f.Overrides,
 		NotApplied: f.NotApplied, PausedBy: f.PausedBy, Remedy: f.Remedy,
 	}
 }

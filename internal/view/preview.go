@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strconv"
 	"strings"
@@ -127,6 +129,9 @@ func (c *Cluster) leftOut(ctx context.Context, a app.App, cr object.Object, p Pr
 		return []string{"whether the source includes others or ignores files is not known: " + redact.MaskText(err.Error())}
 	}
 	var out []string
+	if below := filepath.Join(p.Dir, filepath.FromSlash(a.Path)); below != filepath.Clean(p.Dir) && isDirectory(below) {
+		out = append(out, fmt.Sprintf("--path %s takes the place of the app's own path, and has that in it: for this app alone it is --path %s", p.Dir, below))
+	}
 	if len(f.Source(of).Includes) > 0 {
 		out = append(out, fmt.Sprintf("%s includes other sources (spec.include), whose files a preview of local files does not have", a.Source))
 	}
@@ -134,6 +139,11 @@ func (c *Cluster) leftOut(ctx context.Context, a app.App, cr object.Object, p Pr
 		out = append(out, fmt.Sprintf("%s ignores files (spec.ignore), which a preview of local files reads", a.Source))
 	}
 	return out
+}
+
+func isDirectory(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 // maskedContent is what Git describes of an object, as a person may see it.
