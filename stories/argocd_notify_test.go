@@ -32,6 +32,12 @@ data:
     - when: app.status.operationState != nil and app.status.operationState.phase in ['Succeeded'] and app.status.health.status == 'Healthy'
       oncePer: app.status?.operationState?.syncResult?.revision
       send: [deployed]
+  trigger.on-author: |
+    - when: repo.GetCommitMetadata(app.status.sync.revision).Message == 'change my-app.yaml'
+      oncePer: repo.GetCommitMetadata(app.status.sync.revision).Author
+      send: [author]
+    - when: repo.GetCommitMetadata('0000000000000000000000000000000000000000').Author != ''
+      send: [author]
   trigger.on-deleted: |
     - when: app.metadata.deletionTimestamp != nil
       send: [deleted]
@@ -42,27 +48,31 @@ data:
   template.deleted: |
     webhook:
       hub: {method: POST, path: "/deleted/{{.app.metadata.name}}"}
+  template.author: |
+    webhook:
+      hub: {method: POST, path: /author, body: "{{(call .repo.GetCommitMetadata .app.status.sync.revision).Message}}"}
   template.failed: |
     message: "{{.app.metadata.name}} failed: {{.app.status.operationState.message}}"
   template.deployed: |
     webhook:
-      hub: {method: POST, path: /deployed, body: "{\"revision\": \"{{.app.status.operationState.syncResult.revision}}\"}"}
+      hub: {method: POST, path: /deployed, body: "{\"revision\": \"{{.app.status.operationState.syncResult.revision}}\", \"by\": \"{{(call .repo.GetCommitMetadata .app.status.operationState.syncResult.revision).Author}}\"}"}
 `
 
-// TestSubscribersOfArgoCDHearOfAnApplication: a sync that fails is one message in a chat, and each revision that is deployed is one at a webhook, after a restart
-// of truce too.
+// TestSubscribersOfArgoCDHearOfAnApplication: a sync that fails is one message in a chat, and each revision that is deployed is one at a webhook, with its author, after a
+// restart of truce too.
 func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	w := offArgoWorld(t, document3)
 	e := newEndpoint(t)
 	w.Apply(t, fmt.Sprintf(argoNotifications, w.ns, e.URL))
 	stop := w.run(compose.RunOptions{Windows: shortWindows})
-	annotations := `labels: {story: "yes"}, annotations: {notifications.argoproj.io/subscribe.on-sync-failed.slack: general, notifications.argoproj.io/subscribe.on-deployed.hub: "", notifications.argoproj.io/subscribe.on-nothing.slack: general}, finalizers`
+	annotations := `labels: {story: "yes"}, annotations: {notifications.argoproj.io/subscribe.on-sync-failed.slack: general, notifications.argoproj.io/subscribe.on-deployed.hub: "", notifications.argoproj.io/subscribe.on-author.hub: "", notifications.argoproj.io/subscribe.on-nothing.slack: general}, finalizers`
 	w.Apply(t, replace(t, w.applicationText("my-app", "apps/my-app", automated), "finalizers", annotations))
 	t.Cleanup(w.removeApps)
 	w.inSync("my-app")
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "health", "status") == "Healthy" })
-	e.await(t, "/hub/deployed", w.repo.Head())
+	e.await(t, "/hub/deployed", w.repo.Head(), `"by": "Gittest \u003cgittest@example.com\u003e"`)
 	w.events("NotificationFailed", "subscription on-nothing.slack:general: argocd-notifications-cm has no trigger.on-nothing")
+	w.events("NotificationFailed", "trigger.on-author[1]: repo.GetCommitMetadata: commit 0000000000000000000000000000000000000000 is not among what was fetched")
 
 	w.edit("apps/my-app/my-app.yaml", "replicas: 3", "replicas: -3")
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool {
@@ -86,6 +96,9 @@ func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	}
 	if got := e.at("/hub/deployed"); len(got) != 2 {
 		t.Errorf("%d messages of two revisions: %s", len(got), strings.Join(got, "\n"))
+	}
+	if got := e.at("/hub/author"); len(got) != 1 || got[0] != "change my-app.yaml" {
+		t.Errorf("%d messages of one author: %s", len(got), strings.Join(got, "\n"))
 	}
 	w.removeApps()
 	e.await(t, "/hub/deleted/my-app")

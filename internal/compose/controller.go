@@ -16,10 +16,12 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/controller/webhooks"
 	"github.com/truce-gitops/truce/internal/controller/witness"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report/metrics"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
+	"github.com/truce-gitops/truce/internal/report/notify/subscription"
 	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/generate"
 )
@@ -96,11 +98,15 @@ func (p *parts) controller(o RunOptions) *Running {
 		chosen.Foreign = instance.ForeignApps{Live: chosen.Live, Namespaces: o.Namespaces}
 	}
 	chosen.Witnesses = sight.Evidence(chosen.Hasher, chosen.Journal)
-	c := controller.NewController(controller.Options{
-		Settings: o.Settings, Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.fetcher(), Builder: generate.Builder{Packs: p.packs}, Ancestry: p.git, Local: p.git, Kinds: customResources(o.WatchConfigs), Configured: p.configured,
+	var c *controller.Controller
+	c = controller.NewController(controller.Options{
+		Settings: o.Settings, Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.fetcher(), Builder: generate.Builder{Packs: p.packs}, Commits: p.git, Local: p.git, Kinds: customResources(o.WatchConfigs), Configured: p.configured,
 		Remotes:  remotes{p, chosen, o.Sources},
 		Observer: observer{o.Observer, p.metrics, p.releaser, sight}, Queues: p.metrics.Queues(), Notify: o.Notify,
-		Outlet: p.outlet(o),
+		Outlet: p.outlet(o, func(ctx context.Context, key app.Key, hash string) (subscription.Commit, bool, error) {
+			got, awaited, err := c.Commit(ctx, key, hash)
+			return subscription.Commit{Message: got.Message, Author: got.Author, Date: got.Time, Tags: got.Tags}, awaited, err
+		}),
 	}, chosen)
 	sight.SetObjects(c.Engine(), c)
 	p.metrics.Watch(c)

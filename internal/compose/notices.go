@@ -14,8 +14,8 @@ import (
 )
 
 // outlet sends messages to the Providers of the cluster; nil where the messages go to Flux's notification-controller (--events-addr), which sends them
-// by the same Providers and Alerts: neither sends twice.
-func (p *parts) outlet(o RunOptions) notify.Outlet {
+// by the same Providers and Alerts: neither sends twice. commit is called after the controller has begun to run.
+func (p *parts) outlet(o RunOptions, commit notices.ReadCommit) notify.Outlet {
 	if o.Notify != nil {
 		return nil
 	}
@@ -29,7 +29,7 @@ func (p *parts) outlet(o RunOptions) notify.Outlet {
 	}
 	p.outbox = store
 	return notices.NewOutlet(notices.Options{
-		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Store: store, Servers: o.Sources, Windows: o.Windows, Clouds: p.clouds, Log: o.Log,
+		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Store: store, Servers: o.Sources, Windows: o.Windows, Clouds: p.clouds, Log: o.Log, Commit: commit,
 		Dialect: flux.Notifications{SameNamespace: staysHome(o.Tenancy)},
 	})
 }

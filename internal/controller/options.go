@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/generate"
+	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -56,9 +57,10 @@ type Options struct {
 	Watcher live.Watcher
 	Fetcher source.Fetcher
 	Builder generate.Builder // makes the artifacts of ArtifactGenerators
-	// Ancestry compares commits of a source; nil for not comparing.
-	Ancestry interface {
+	// Commits compares and reads commits; nil for neither.
+	Commits interface {
 		Related(ctx context.Context, s source.Spec, was, is string) (bool, error)
+		Commit(ctx context.Context, a source.Artifact, hash string) (git.Commit, error)
 	}
 	Local source.Watcher // reports at once changes in repositories on this machine
 	Kinds Kinds

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -11,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/git"
 )
 
 // sourceSpec says what to fetch for a source.
@@ -62,7 +64,7 @@ func SourceSpecOf(ctx context.Context, client *cluster.Client, w Wanted) (source
 // Related implements reconcile.Histories.
 func (c *Controller) Related(ctx context.Context, key app.SourceKey, was, is string) (bool, error) {
 	f, cr := c.sourceResource(key)
-	if cr == nil || c.Ancestry == nil || key.IsJoined() {
+	if cr == nil || c.Commits == nil || key.IsJoined() {
 		return true, nil
 	}
 	s := f.Source(cr)
@@ -74,5 +76,41 @@ func (c *Controller) Related(ctx context.Context, key app.SourceKey, was, is str
 	if err != nil || spec.Kind != source.Git { // other sources have no history
 		return true, err
 	}
-	return c.Ancestry.Related(ctx, spec, was, is)
+	return c.Commits.Related(ctx, spec, was, is)
+}
+
+// Commit reads a commit of the repositories that an app is from, from what was fetched of them. awaited says that it may be known soon: one of them is about to
+// be looked at for the first time.
+func (c *Controller) Commit(ctx context.Context, key app.Key, hash string) (got git.Commit, awaited bool, err error) {
+	keys, awaited, err := c.repositoriesOf(key)
+	for _, k := range keys {
+		var a source.Artifact
+		if a, err = c.Artifact(k); err != nil {
+			awaited = awaited || c.awaitSource(k) > 0
+			continue
+		}
+		if got, err = c.Commits.Commit(ctx, a, hash); err == nil {
+			return got, false, nil
+		}
+	}
+	return git.Commit{}, awaited, err
+}
+
+// repositoriesOf returns the sources of an app, of which several are not joined.
+func (c *Controller) repositoriesOf(key app.Key) (keys []app.SourceKey, awaited bool, err error) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e := c.appSet[key]
+	switch {
+	case c.Commits == nil:
+		return nil, false, errors.New("truce reads no commits")
+	case e == nil:
+		return nil, c.isListing(), fmt.Errorf("truce does not work on %s", key)
+	case !e.app.Source.IsJoined():
+		return []app.SourceKey{e.app.Source}, false, nil
+	}
+	for _, p := range e.app.Parts {
+		keys = append(keys, p.Source)
+	}
+	return keys, false, nil
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -28,6 +29,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
+	"github.com/truce-gitops/truce/internal/report/notify/subscription"
 	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 )
@@ -54,7 +56,11 @@ type Options struct {
 	Clouds     *cloud.Exchange
 	Windows    deliver.Windows // the zero value for the default
 	Log        *slog.Logger
+	Commit     ReadCommit // for templates and conditions of Argo CD's; nil for none
 }
+
+// ReadCommit reads a commit of the repositories that an app is from, without asking a server, until the context ends. awaited says that an error may soon be none.
+type ReadCommit func(ctx context.Context, key app.Key, hash string) (got subscription.Commit, awaited bool, err error)
 
 // Outlet takes messages to the Providers of a cluster.
 type Outlet struct {

@@ -108,31 +108,47 @@ func (g *guard) Visit(node *ast.Node) {
 }
 
 // judge reports whether a condition holds, and the value of oncePer. One that cannot be evaluated does not hold: most name what an Application has
-// later.
-func (c condition) judge(env map[string]any) (holds bool, oncePer string) {
-	result, err := expr.Run(c.when, env)
+// later. The error is that a commit cannot be read, and nothing is known of the condition.
+func (c condition) judge(s *Subject) (holds bool, oncePer string, err error) {
+	env := s.environment()
+	result, err := s.run(c.when, env)
 	if holds, _ = result.(bool); err != nil || !holds {
-		return false, ""
+		return false, "", err
 	}
 	if c.oncePer == nil {
-		return true, ""
+		return true, "", nil
 	}
-	value, err := expr.Run(c.oncePer, env)
+	value, err := s.run(c.oncePer, env)
 	if err != nil || value == nil { // not known yet
-		return false, ""
+		return false, "", err
 	}
-	return true, fmt.Sprint(value)
+	return true, fmt.Sprint(value), nil
+}
+
+// run evaluates an expression. The error is that a commit cannot be read; what fails otherwise is nil.
+func (s *Subject) run(program *vm.Program, env map[string]any) (any, error) {
+	s.failed = nil
+	value, err := expr.Run(program, env)
+	if err != nil {
+		return nil, s.failed
+	}
+	return value, nil
 }
 
 // environment is what conditions name.
-func environment(app map[string]any, now time.Time) map[string]any {
-	return map[string]any{"app": app, "time": timeFunctions(now), "strings": stringFunctions(), "repo": repoFunctions(), "sync": syncFunctions()}
+func (s *Subject) environment() map[string]any {
+	return map[string]any{
+		"app": s.App, "time": timeFunctions(s.Now), "strings": stringFunctions(), "repo": s.repoFunctions(verbatim), "sync": syncFunctions(),
+	}
 }
 
 func timeFunctions(now time.Time) map[string]any {
 	return map[string]any{
 		"Now": func() time.Time { return now }, "Parse": parseTime,
 		"Nanosecond": time.Nanosecond, "Microsecond": time.Microsecond, "Millisecond": time.Millisecond, "Second": time.Second, "Minute": time.Minute, "Hour": time.Hour,
+		"Layout": time.Layout, "ANSIC": time.ANSIC, "UnixDate": time.UnixDate, "RubyDate": time.RubyDate, "RFC822": time.RFC822, "RFC822Z": time.RFC822Z,
+		"RFC850": time.RFC850, "RFC1123": time.RFC1123, "RFC1123Z": time.RFC1123Z, "RFC3339": time.RFC3339, "RFC3339Nano": time.RFC3339Nano,
+		"Kitchen": time.Kitchen, "Stamp": time.Stamp, "StampMilli": time.StampMilli, "StampMicro": time.StampMicro, "StampNano": time.StampNano,
 	}
 }
 

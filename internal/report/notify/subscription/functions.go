@@ -6,8 +6,12 @@ import (
 	"strings"
 )
 
-func repoFunctions() map[string]any {
-	return map[string]any{"RepoURLToHTTPS": repoURLToHTTPS, "FullNameByRepoURL": fullNameByRepoURL, "QueryEscape": url.QueryEscape}
+// repoFunctions are those of repo. escape is what becomes of the texts of a commit, which are by others.
+func (s *Subject) repoFunctions(escape func(string) string) map[string]any {
+	return map[string]any{
+		"RepoURLToHTTPS": repoURLToHTTPS, "FullNameByRepoURL": fullNameByRepoURL, "QueryEscape": url.QueryEscape,
+		"GetCommitMetadata": func(revision string) (Commit, error) { return s.commit(revision, escape) },
+	}
 }
 
 func syncFunctions() map[string]any { return map[string]any{"GetInfoItem": infoItem} }

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"html"
+	"reflect"
 	"strings"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/render/gotemplate"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
@@ -16,14 +16,13 @@ import (
 type renderer struct {
 	set     *gotemplate.Set
 	config  *Config
-	app     map[string]any
+	subject *Subject
 	outcome Outcome
-	now     time.Time
 	kind    string
 }
 
-func newRenderer(c *Config, app map[string]any, o Outcome, now time.Time) *renderer {
-	return &renderer{set: gotemplate.NewSet(), config: c, app: app, outcome: o, now: now, kind: c.services[o.Service].kind}
+func newRenderer(c *Config, s *Subject, o Outcome) *renderer {
+	return &renderer{set: gotemplate.NewSet(), config: c, subject: s, outcome: o, kind: c.services[o.Service].kind}
 }
 
 // verbatim leaves a value of the Application as it is.
@@ -49,12 +48,12 @@ func (r *renderer) text(text string, escape func(string) string) (string, error)
 		return text, nil
 	}
 	data := map[string]any{
-		"app": escaped(r.app, escape), "context": r.config.context, "serviceType": r.kind, "recipient": r.outcome.Recipient,
+		"app": escaped(r.subject.App, escape), "context": r.config.context, "serviceType": r.kind, "recipient": r.outcome.Recipient,
 	}
-	for name, functions := range map[string]map[string]any{"time": timeFunctions(r.now), "strings": stringFunctions(), "repo": repoFunctions(), "sync": syncFunctions()} {
+	for name, functions := range map[string]map[string]any{"time": timeFunctions(r.subject.Now), "strings": stringFunctions(), "repo": r.subject.repoFunctions(escape), "sync": syncFunctions()} {
 		bounded := map[string]any{}
 		for f, function := range functions {
-			if _, constant := function.(time.Duration); !constant {
+			if reflect.TypeOf(function).Kind() == reflect.Func {
 				function = r.set.Bounded(function)
 			}
 			bounded[f] = function

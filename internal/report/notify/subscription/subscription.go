@@ -1,8 +1,8 @@
 // Package subscription answers: which messages do Argo CD's triggers and templates make of an Application?
 //
-// In: the data of argocd-notifications-cm and argocd-notifications-secret, an Application and its annotations.
+// In: the data of argocd-notifications-cm and argocd-notifications-secret, an Application and its annotations, and a function that reads its commits.
 // Out: which conditions of triggers hold for which recipients, the messages of their templates, and the services that take them.
-// Promise: pure; a condition and a template are bounded in time and memory, whatever they say; a fault of one trigger, template or service is named, and
+// Promise: pure but for that function, of which few commits are asked; a condition and a template are bounded in time and memory, whatever they say; a fault of one trigger, template or service is named, and
 // concerns no other; secrets are in services alone, not in messages.
 // Not here: reading the objects, and what was sent before (controller/notices); sending (deliver).
 package subscription
@@ -13,7 +13,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"sigs.k8s.io/yaml"
 
@@ -138,8 +137,8 @@ func (o Outcome) Key() string {
 	return fmt.Sprintf("%s[%d]\x00%s\x00%s", o.Trigger, o.Condition, o.Service, o.Recipient)
 }
 
-// Judge evaluates the triggers of subscriptions. An error names a subscription that leads nowhere.
-func (c *Config) Judge(app map[string]any, subscriptions []Subscription, now time.Time) ([]Outcome, []error) {
+// Judge evaluates the triggers of subscriptions. An error names a subscription that leads nowhere, or a condition of which nothing is known: it has no outcome.
+func (c *Config) Judge(subject *Subject, subscriptions []Subscription) ([]Outcome, []error) {
 	var out []Outcome
 	var faults []error
 	for _, s := range subscriptions {
@@ -158,7 +157,11 @@ func (c *Config) Judge(app map[string]any, subscriptions []Subscription, now tim
 		}
 		for i, condition := range conditions {
 			o := Outcome{Subscription: s, Condition: i, send: condition.Send, Once: condition.OncePer != ""}
-			o.Holds, o.OncePer = condition.judge(environment(app, now))
+			var err error
+			if o.Holds, o.OncePer, err = condition.judge(subject); err != nil {
+				faults = append(faults, fmt.Errorf("subscription %s: trigger.%s[%d]: %w", s, s.Trigger, i, err))
+				continue
+			}
 			out = append(out, o)
 		}
 	}
@@ -166,8 +169,8 @@ func (c *Config) Judge(app map[string]any, subscriptions []Subscription, now tim
 }
 
 // Forms returns the messages of an outcome that holds: one for each template.
-func (c *Config) Forms(app map[string]any, o Outcome, now time.Time) ([]route.Form, error) {
-	r := newRenderer(c, app, o, now)
+func (c *Config) Forms(subject *Subject, o Outcome) ([]route.Form, error) {
+	r := newRenderer(c, subject, o)
 	var out []route.Form
 	for _, name := range o.send {
 		t, known := c.templates[name]

@@ -40,6 +40,13 @@ func TestWhatSubscribersGet(t *testing.T) {
 			secret[key] = []byte(value)
 		}
 		app := decode[map[string]any](t, in.Need(t, "app.yaml"))
+		commits := decode[map[string]subscription.Commit](t, in["commits.yaml"])
+		subject := &subscription.Subject{App: app, Now: noon, Commit: func(hash string) (subscription.Commit, error) {
+			if c, there := commits[hash]; there {
+				return c, nil
+			}
+			return subscription.Commit{}, fmt.Errorf("commit %s is not there", hash)
+		}}
 		subscriber := subscription.Subscriber{
 			Annotations: textsOf(app, "annotations"), Labels: textsOf(app, "labels"), Project: decode[map[string]string](t, in["project.yaml"]),
 		}
@@ -47,14 +54,14 @@ func TestWhatSubscribersGet(t *testing.T) {
 		for _, p := range problems {
 			fmt.Fprintf(&b, "problem: %s\n", p)
 		}
-		outcomes, faults := config.Judge(app, config.Of(subscriber), noon)
+		outcomes, faults := config.Judge(subject, config.Of(subscriber))
 		for _, err := range faults {
 			fmt.Fprintf(&b, "fault: %v\n", err)
 		}
 		for _, o := range outcomes {
 			fmt.Fprintf(&b, "== %s condition %d holds %v, once per %q\n", o.Subscription, o.Condition, o.Holds, o.OncePer)
 			if o.Holds {
-				b.WriteString(requestsOf(config, app, o, secret))
+				b.WriteString(requestsOf(config, subject, o, secret))
 			}
 		}
 		return b.String()
@@ -72,8 +79,8 @@ func textsOf(app map[string]any, place string) map[string]string {
 }
 
 // requestsOf prints what a recipient gets.
-func requestsOf(config *subscription.Config, app map[string]any, o subscription.Outcome, secret map[string][]byte) string {
-	forms, err := config.Forms(app, o, noon)
+func requestsOf(config *subscription.Config, subject *subscription.Subject, o subscription.Outcome, secret map[string][]byte) string {
+	forms, err := config.Forms(subject, o)
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
@@ -84,7 +91,7 @@ func requestsOf(config *subscription.Config, app map[string]any, o subscription.
 	var b strings.Builder
 	for _, f := range forms {
 		m := notify.Message{About: object.ID{Kind: "Application", Namespace: "argocd", Name: "web"}, At: noon}
-		m.Reason, m.Severity = o.Trigger, subscription.Severity(app)
+		m.Reason, m.Severity = o.Trigger, subscription.Severity(subject.App)
 		r, err := deliver.ShowRequest(p, payload.JoinMessages(p.Type, []route.Note{{Message: m, Form: &f}})[0])
 		if err != nil {
 			fmt.Fprintf(&b, "error: %v\n", err)
@@ -130,12 +137,12 @@ func TestATemplateThatLoopsEnds(t *testing.T) {
 		config, problems := subscription.Parse(map[string]string{
 			"trigger.x": "- when: 'true'\n  send: [x]", "template.x": "message: '" + text + "'", "service.slack": "token: x",
 		})
-		app := map[string]any{}
-		outcomes, faults := config.Judge(app, []subscription.Subscription{{Trigger: "x", Service: "slack", Recipient: "r"}}, noon)
+		subject := &subscription.Subject{App: map[string]any{}, Now: noon}
+		outcomes, faults := config.Judge(subject, []subscription.Subscription{{Trigger: "x", Service: "slack", Recipient: "r"}})
 		if len(problems)+len(faults) > 0 || len(outcomes) != 1 {
 			t.Fatalf("%s: %v, %v", name, problems, faults)
 		}
-		if forms, err := config.Forms(app, outcomes[0], noon); err == nil {
+		if forms, err := config.Forms(subject, outcomes[0]); err == nil {
 			t.Errorf("%s: made %d bytes", name, len(forms[0].Text))
 		}
 	}
@@ -145,13 +152,17 @@ func TestATemplateThatLoopsEnds(t *testing.T) {
 func FuzzConfig(f *testing.F) {
 	f.Add("- when: app.status.health.status == 'Degraded'\n  oncePer: app.metadata.name\n  send: [x]", "message: '{{.app.metadata.name}}'", "token: $token", "a;b")
 	f.Add("- when: any(app.status.conditions, {.type == 'x'})\n  send: [x]", "slack: {attachments: '[{\"x\": \"{{.app.metadata.name}}\"}]'}", "recipientUrls: {a: x}", "")
+	f.Add("- when: repo.GetCommitMetadata('x').Author == 'x'\n  send: [x]", "message: '{{(call .repo.GetCommitMetadata \"x\").Message}}'", "token: x", "a")
 	f.Fuzz(func(t *testing.T, trigger, template, service, recipients string) {
 		app := map[string]any{"metadata": map[string]any{"name": "web\"<!channel>"}, "status": map[string]any{"conditions": []any{map[string]any{"type": "x"}}}}
+		subject := &subscription.Subject{App: app, Now: noon, Commit: func(hash string) (subscription.Commit, error) {
+			return subscription.Commit{Author: hash, Message: "\"<!channel>\n" + hash, Tags: []string{hash}}, nil
+		}}
 		for _, kind := range []string{"slack", "email", "teams", "webhook", "telegram", "googlechat"} {
 			config, _ := subscription.Parse(map[string]string{"trigger.x": trigger, "template.x": template, "service." + kind: service})
-			outcomes, _ := config.Judge(app, config.Of(subscription.Subscriber{Annotations: map[string]string{"notifications.argoproj.io/subscribe.x." + kind: recipients, "notifications.argoproj.io/subscriptions": recipients}}), noon)
+			outcomes, _ := config.Judge(subject, config.Of(subscription.Subscriber{Annotations: map[string]string{"notifications.argoproj.io/subscribe.x." + kind: recipients, "notifications.argoproj.io/subscriptions": recipients}}))
 			for _, o := range outcomes {
-				forms, _ := config.Forms(app, o, noon)
+				forms, _ := config.Forms(subject, o)
 				p, _, err := config.Provider(route.Key{}, o.Service, o.Recipient, map[string][]byte{"token": []byte("t")})
 				if err != nil {
 					continue
