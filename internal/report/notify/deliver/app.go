@@ -21,7 +21,7 @@ type appKey [sha256.Size]byte
 // withApp sets the token of a target that writes to GitHub to that of the GitHub App whose credentials the Provider's Secret holds, and reports whether
 // it has any.
 func (d *Deliverer) withApp(ctx context.Context, p Loaded, t *payload.Target) (bool, error) {
-	if !slices.Contains([]string{"github", "githubdispatch", "githubpullrequestcomment"}, t.Type) || t.Token != "" || keyOfAny(p.SecretData, "githubAppID") == "" {
+	if !slices.Contains([]string{"github", "githubdispatch", "githubpullrequestcomment", payload.ArgoService + "github"}, t.Type) || t.Token != "" || keyOfAny(p.SecretData, "githubAppID") == "" {
 		return false, nil
 	}
 	var auth source.Auth

@@ -25,17 +25,24 @@ import (
 // queue stores a message for a Provider and has it sent.
 func (f *fixture) queue(p deliver.Loaded, m notify.Message) {
 	f.t.Helper()
+	f.queueForm(p, m, nil)
+}
+
+// queueForm is queue, in the words of a template.
+func (f *fixture) queueForm(p deliver.Loaded, m notify.Message, form *route.Form) {
+	f.t.Helper()
 	f.mu.Lock()
 	f.providers[p.Key] = p
 	f.mu.Unlock()
 	m.About, m.At = object.ID{Kind: "Kustomization", Namespace: "shop", Name: "web"}, time.Now()
-	if err := f.Store.Update(func(tx *outbox.Tx) error { return tx.Push(p.Key, route.Note{Message: m}) }); err != nil {
+	if err := f.Store.Update(func(tx *outbox.Tx) error { return tx.Push(p.Key, route.Note{Message: m, Form: form}) }); err != nil {
 		f.t.Fatal(err)
 	}
 	f.Wake(p.Key)
 }
 
-// TestAGitHubAppWritesCommitStatuses: one token for all; what is no result of a run is done without a request; a commit that is gone delays nothing.
+// TestAGitHubAppWritesCommitStatuses: one token for all; what is no result of a run is done without a request; a commit that is gone, and a template of Argo CD's that names none, delay
+// nothing.
 func TestAGitHubAppWritesCommitStatuses(t *testing.T) {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
@@ -87,7 +94,25 @@ func TestAGitHubAppWritesCommitStatuses(t *testing.T) {
 	if want := "/api/v3/repos/org/fleet/statuses/" + strings.Repeat("a", 40) + ` {"context":"kustomization/web/a1",`; !strings.HasPrefix(text, want) {
 		t.Errorf("got %s, want %s", text, want)
 	}
-	if tokens.Load() != 1 || statuses.Load() != 1 {
-		t.Errorf("%d tokens for %d statuses, want one for one", tokens.Load(), statuses.Load())
+	ofTemplate := func(revision string) *route.Form {
+		return &route.Form{Text: "done", Fields: map[string]string{"repoURL": api.URL + "/org/fleet.git", "revision": revision, "state": "success", "label": "cd/web"}}
+	}
+	p.Key.Name, p.Type, p.Address = "template", "argocd-github", api.URL+"/api/v3"
+	for revision, want := range map[string]string{"main": "names no commit", strings.Repeat("0", 40): "404"} {
+		f.queueForm(p, notify.Message{}, ofTemplate(revision))
+		if err := f.result(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), canary) {
+			t.Errorf("of the revision %s: %v", revision, err)
+		}
+	}
+	f.queueForm(p, notify.Message{}, ofTemplate(strings.Repeat("b", 40)))
+	if err := f.result(); err != nil {
+		t.Fatal(err)
+	}
+	text, _ = last.Load().(string)
+	if want := "/api/v3/repos/org/fleet/statuses/" + strings.Repeat("b", 40) + ` {"context":"cd/web",`; !strings.HasPrefix(text, want) {
+		t.Errorf("got %s, want %s", text, want)
+	}
+	if tokens.Load() != 1 || statuses.Load() != 2 {
+		t.Errorf("%d tokens for %d statuses, want one for two", tokens.Load(), statuses.Load())
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
@@ -94,7 +95,7 @@ func (d *Deliverer) post(ctx context.Context, p Loaded, c payload.Content) error
 	}
 	q, err := payload.BuildRequest(target, c)
 	if err != nil {
-		return &sendError{text: secretsOf(p, target, "").Line(err.Error(), 2*longestSaying)}
+		return &sendError{text: secretsOf(p, target, "").Line(err.Error(), 2*longestSaying), final: errors.Is(err, route.ErrUnfit)}
 	}
 	switch {
 	case q.Mail != nil:
@@ -177,7 +178,7 @@ func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) e
 	if line := known.Foreign(cmp.Or(says, string(body)), longestSaying); line != "" {
 		e.text += fmt.Sprintf("; the server says %q", line)
 	}
-	gone := (payload.IsCommitStatus(kind) || payload.IsComment(kind)) && r.StatusCode == http.StatusNotFound // the commit or pull request, most likely: others must not wait for it
+	gone := (payload.IsCommitStatus(kind) || payload.IsComment(kind) || kind == payload.ArgoService+"github") && r.StatusCode == http.StatusNotFound // the commit or pull request, most likely: others must not wait for it
 	e.final = gone || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, r.StatusCode)
 	return e
 }

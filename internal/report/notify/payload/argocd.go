@@ -3,7 +3,6 @@ package payload
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"net/url"
 	"slices"
@@ -12,8 +11,8 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
 
-// ArgoWebhook is the type of Argo CD's service webhook. No Provider has it.
-const ArgoWebhook = "argocd-webhook"
+// ArgoService begins the types of those services of Argo CD's that are no Provider's: the name of the service follows.
+const ArgoService = "argocd-"
 
 // slackForm is a message of Slack's chat.postMessage in the words of a template.
 type slackForm struct {
@@ -52,7 +51,7 @@ func (argoWebhook) build(t Target, c Content) (Request, error) {
 	}
 	method := cmp.Or(strings.ToUpper(strings.TrimSpace(f.Method)), http.MethodGet)
 	if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, method) {
-		return Request{}, errors.New("the template's method is none of GET, POST, PUT, PATCH and DELETE")
+		return Request{}, unfit("its method is none of GET, POST, PUT, PATCH and DELETE")
 	}
 	address := strings.TrimSuffix(t.Address, "/")
 	if path := strings.TrimSpace(f.Path); path != "" {
@@ -61,7 +60,7 @@ func (argoWebhook) build(t Target, c Content) (Request, error) {
 	own, err := url.Parse(t.Address)
 	next, err2 := url.Parse(address)
 	if err != nil || err2 != nil || own.Host != next.Host || own.Scheme != next.Scheme {
-		return Request{}, errors.New("the template's path is none below the address of the service")
+		return Request{}, unfit("its path is none below the address of the service")
 	}
 	r := Request{Method: method, URL: address, Headers: map[string]string{}, Body: []byte(f.Body)}
 	if t.Login != "" || t.Password != "" {

@@ -90,11 +90,13 @@ var types = map[string]builder{
 	"githubpullrequestcomment": comment{forgeGitHub}, "gitlabmergerequestcomment": comment{forgeGitLab}, "giteapullrequestcomment": comment{forgeGitea},
 	"grafana": grafana{}, "sentry": sentry{}, "datadog": datadog{}, "githubdispatch": githubDispatch{},
 	"email": email{}, "nats": nats{}, "googlepubsub": pubSub{}, "azureeventhub": eventHub{}, "otel": otel{},
-	ArgoWebhook: argoWebhook{},
+	ArgoService + "webhook": argoWebhook{}, ArgoService + "opsgenie": argoOpsgenie{}, ArgoService + "pagerduty": argoIncident{}, ArgoService + "pagerdutyv2": argoPagerDuty{},
+	ArgoService + "alertmanager": argoAlert{}, ArgoService + "mattermost": argoMattermost{}, ArgoService + "newrelic": argoDeployment{},
+	ArgoService + "pushover": argoPushover{}, ArgoService + "github": argoStatus{},
 }
 
 // Supports reports whether messages can be sent to a type of Provider.
-func Supports(name string) bool { return types[name] != nil && name != ArgoWebhook }
+func Supports(name string) bool { return types[name] != nil && !strings.HasPrefix(name, ArgoService) }
 
 // TypeNames returns the types, in order.
 func TypeNames() []string {

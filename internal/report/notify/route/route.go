@@ -8,6 +8,7 @@ package route
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -167,7 +168,13 @@ type Form struct {
 	Method, Path        string          `json:",omitempty"` // of a webhook
 	Subject             string          `json:",omitempty"` // of a mail
 	Body                string          `json:",omitempty"` // of a webhook or a mail
+
+	Fields              map[string]string `json:",omitempty"` // of other services, by the names of their templates
+	Labels, Annotations map[string]string `json:",omitempty"` // of an alert
 }
+
+// ErrUnfit says that what a template has made cannot be sent: another try makes it no better.
+var ErrUnfit = errors.New("what the template makes cannot be sent")
 
 // FormFact is a fact of a Form.
 type FormFact struct {

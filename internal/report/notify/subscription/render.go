@@ -1,11 +1,15 @@
 package subscription
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
+	"maps"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/render/gotemplate"
@@ -38,6 +42,19 @@ var slackMarks = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
 
 // inSlack escapes a value in Slack's mrkdwn: without its brackets <!channel> is no mention.
 func inSlack(s string) string { return slackMarks.Replace(s) }
+
+var (
+	mention         = regexp.MustCompile(`(^|[^\p{L}\p{N}])@`)
+	mattermostMarks = strings.NewReplacer("[", "\\[", "]", "\\]", "<", "\\<", "~", "\\~")
+)
+
+// inMattermost escapes a value in Mattermost's Markdown: it mentions no user, and makes no link and no picture.
+func inMattermost(s string) string {
+	return mattermostMarks.Replace(mention.ReplaceAllString(s, "${1}@\u200b"))
+}
+
+// mattermostJSON is escapeJSON of a text of Mattermost.
+func mattermostJSON(s string) string { return escapeJSON(inMattermost(s)) }
 
 // slackJSON is escapeJSON of a text of Slack.
 func slackJSON(s string) string { return escapeJSON(inSlack(s)) }
@@ -87,10 +104,13 @@ func escaped(v any, escape func(string) string) any {
 }
 
 // form fills those texts of a template that are for the service.
-func (r *renderer) form(t template) (route.Form, error) {
+func (r *renderer) form(name string, t template) (route.Form, error) {
 	message := verbatim
-	if r.kind == kindSlack {
+	switch r.kind {
+	case kindSlack:
 		message = inSlack
+	case kindMattermost:
+		message = inMattermost
 	}
 	text, err := r.text(t.Message, message)
 	if err != nil {
@@ -112,6 +132,12 @@ func (r *renderer) form(t template) (route.Form, error) {
 	case kindWebhook:
 		w := t.Webhook[r.outcome.Service]
 		err = r.fill(map[*string]string{&f.Method: w.Method, &f.Path: w.Path, &f.Body: w.Body}, escapeJSON)
+	case kindMattermost:
+		f.Attachments, err = r.list("mattermost.attachments", t.Mattermost.Attachments, mattermostJSON)
+	case kindAlertmanager:
+		err = r.alert(&f, name, t.Alertmanager)
+	default:
+		f.Fields, err = r.fields(r.fieldsOf(t))
 	}
 	return f, err
 }
@@ -131,20 +157,101 @@ func (r *renderer) slack(f *route.Form, t template) error {
 		name, text string
 		to         *json.RawMessage
 	}{{"slack.attachments", t.Slack.Attachments, &f.Attachments}, {"slack.blocks", t.Slack.Blocks, &f.Blocks}} {
-		text, err := r.text(part.text, slackJSON)
-		if err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
+		var err error
+		if *part.to, err = r.list(part.name, part.text, slackJSON); err != nil {
+			return err
 		}
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		var list []any
-		if json.Unmarshal([]byte(text), &list) != nil {
-			return fmt.Errorf("%s: what it makes is no list in JSON", part.name)
-		}
-		*part.to = json.RawMessage(text)
 	}
 	return nil
+}
+
+// list fills a template of a list in JSON; nil for none.
+func (r *renderer) list(name, text string, escape func(string) string) (json.RawMessage, error) {
+	text, err := r.text(text, escape)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	if text = strings.TrimSpace(text); text == "" {
+		return nil, nil
+	}
+	var list []any
+	if json.Unmarshal([]byte(text), &list) != nil {
+		return nil, fmt.Errorf("%s: what it makes is no list in JSON", name)
+	}
+	return json.RawMessage(text), nil
+}
+
+// fieldsOf are the templates of the further fields of a service, with those that hold where it has none.
+func (r *renderer) fieldsOf(t template) map[string]string {
+	switch r.kind {
+	case "opsgenie":
+		return t.Opsgenie
+	case "pagerduty":
+		return t.PagerDuty
+	case "pagerdutyv2":
+		return t.PagerDutyV2
+	case kindNewRelic:
+		return withDefaults(t.NewRelic, map[string]string{
+			"revision": revisionTemplate, "changelog": "{{(call .repo.GetCommitMetadata .app.status.sync.revision).Message}}", "user": "{{(call .repo.GetCommitMetadata .app.status.sync.revision).Author}}",
+		})
+	case kindGitHub:
+		g := t.GitHub
+		return withDefaults(map[string]string{"repoURL": g.RepoURLPath, "revision": g.RevisionPath, "state": g.Status.State, "label": g.Status.Label, "targetURL": g.Status.TargetURL},
+			map[string]string{"repoURL": repositoryTemplate, "revision": revisionTemplate})
+	}
+	return nil
+}
+
+// The templates that Argo CD has where none is given.
+const (
+	repositoryTemplate = "{{.app.spec.source.repoURL}}"
+	revisionTemplate   = "{{.app.status.operationState.syncResult.revision}}"
+)
+
+func withDefaults(given, defaults map[string]string) map[string]string {
+	out := maps.Clone(defaults)
+	for name, text := range given {
+		if text != "" {
+			out[name] = text
+		}
+	}
+	return out
+}
+
+// fields fills templates by their names. What they make is a text of its own for the service: its end is the service's to find.
+func (r *renderer) fields(templates map[string]string) (map[string]string, error) {
+	var out map[string]string
+	for _, name := range slices.Sorted(maps.Keys(templates)) {
+		text, err := r.text(templates[name], verbatim)
+		if err != nil {
+			return nil, fmt.Errorf("%s.%s: %w", r.kind, name, err)
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[name] = strings.TrimSpace(text)
+	}
+	return out, nil
+}
+
+// alert fills the labels and annotations of an alert, which has the name of the template where it has none.
+func (r *renderer) alert(f *route.Form, name string, t alertmanagerTemplate) error {
+	var err error
+	if f.Labels, err = r.fields(t.Labels); err != nil {
+		return err
+	}
+	if f.Annotations, err = r.fields(t.Annotations); err != nil {
+		return err
+	}
+	maps.DeleteFunc(f.Labels, func(_, value string) bool { return value == "" })
+	if len(f.Labels) > 0 && f.Labels["alertname"] == "" {
+		f.Labels["alertname"] = name
+	}
+	f.Fields, err = r.fields(map[string]string{"generatorURL": cmp.Or(t.GeneratorURL, repositoryTemplate)})
+	if at := f.Fields["generatorURL"]; err == nil && !strings.HasPrefix(at, "http") {
+		f.Fields["generatorURL"] = repoURLToHTTPS(at)
+	}
+	return err
 }
 
 func (r *renderer) teams(f *route.Form, t teamsTemplate) error {

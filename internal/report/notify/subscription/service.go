@@ -1,36 +1,37 @@
 package subscription
 
 import (
-	"errors"
 	"fmt"
-	"maps"
-	"net"
 	"regexp"
-	"strconv"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
-	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
 
-// The types of services.
+// The types of services whose templates have more than a message.
 const (
-	kindSlack     = "slack"
-	kindEmail     = "email"
-	kindTeams     = "teams"
-	kindWorkflows = "teams-workflows"
-	kindWebhook   = "webhook"
-	kindGoogle    = "googlechat"
-	kindGrafana   = "grafana"
-	kindTelegram  = "telegram"
-	kindWebex     = "webex"
+	kindSlack        = "slack"
+	kindEmail        = "email"
+	kindTeams        = "teams"
+	kindWorkflows    = "teams-workflows"
+	kindWebhook      = "webhook"
+	kindMattermost   = "mattermost"
+	kindAlertmanager = "alertmanager"
+	kindNewRelic     = "newrelic"
+	kindGitHub       = "github"
 )
 
-var kinds = []string{kindEmail, kindGoogle, kindGrafana, kindSlack, kindTeams, kindWorkflows, kindTelegram, kindWebex, kindWebhook}
+// kinds are the types of services, and what sets what each has.
+var kinds = map[string]func(settings, *deliver.Loaded) error{
+	kindSlack: settings.slack, kindEmail: settings.email, kindTeams: settings.teams, kindWorkflows: settings.teams, kindWebhook: settings.webhook, kindMattermost: settings.mattermost,
+	kindAlertmanager: settings.alertmanager, kindNewRelic: settings.newRelic, kindGitHub: settings.gitHub,
+	"googlechat": settings.googleChat, "grafana": settings.grafana, "telegram": settings.telegram, "webex": settings.webex,
+	"opsgenie": settings.opsgenie, "pagerduty": settings.pagerDuty, "pagerdutyv2": settings.pagerDutyEvents, "pushover": settings.pushover,
+}
 
 // sendTimeout is how long a service may take.
 const sendTimeout = 15 * time.Second
@@ -43,8 +44,20 @@ type settings struct {
 
 	RecipientURLs map[string]string `json:"recipientUrls"`
 	Webhooks      map[string]string `json:"webhooks"` // of Google Chat, by their names
-	GrafanaURL    string            `json:"apiUrl"`
+	BaseURL       string            `json:"apiUrl"`   // of Grafana and Opsgenie
 	APIKey        string            `json:"apiKey"`
+	APIKeys       map[string]string `json:"apiKeys"`     // of Opsgenie, by team
+	ServiceKeys   map[string]string `json:"serviceKeys"` // of PagerDuty, by service
+
+	Targets     []string `json:"targets"` // of Alertmanager
+	Scheme      string   `json:"scheme"`
+	APIPath     string   `json:"apiPath"`
+	BearerToken string   `json:"bearerToken"`
+
+	AppID             number `json:"appID"` // of GitHub
+	InstallationID    number `json:"installationID"`
+	PrivateKey        string `json:"privateKey"`
+	EnterpriseBaseURL string `json:"enterpriseBaseURL"`
 
 	Host     string `json:"host"`
 	Port     int    `json:"port"`
@@ -114,89 +127,12 @@ func (c *Config) Provider(key route.Key, name, recipient string, secret map[stri
 	if set.Insecure || set.InsecureMail {
 		return out, true, fmt.Errorf("service.%s: truce verifies every server: remove insecureSkipVerify, and add the CA to those of truce's image", name)
 	}
-	if err := set.apply(&out, s.kind, recipient); err != nil {
+	apply, sends := kinds[s.kind]
+	if !sends {
+		return out, true, fmt.Errorf("service.%s: truce does not send by a service of type %s", name, s.kind)
+	}
+	if err := apply(set, &out); err != nil {
 		return out, true, fmt.Errorf("service.%s: %w", name, err)
 	}
 	return out, true, nil
-}
-
-// apply sets what the type of a service has.
-func (s settings) apply(p *deliver.Loaded, kind, recipient string) error {
-	put := func(key, value string) {
-		if value != "" {
-			p.SecretData[key] = []byte(value)
-		}
-	}
-	switch kind {
-	case kindSlack:
-		p.Type, p.Username = "slack", s.Username
-		put("token", s.Token)
-		if s.APIURL != "" {
-			p.Address = strings.TrimSuffix(s.APIURL, "/") + "/chat.postMessage"
-		}
-	case kindTelegram:
-		p.Type = kindTelegram
-		put("token", s.Token)
-	case kindWebex:
-		p.Type = kindWebex
-		put("token", s.Token)
-		if s.APIURL != "" {
-			p.Address = strings.TrimSuffix(s.APIURL, "/") + "/v1/messages"
-		}
-	case kindGrafana:
-		p.Type = kindGrafana
-		p.Address = strings.TrimSuffix(strings.TrimSuffix(s.GrafanaURL, "/"), "/api")
-		put("token", s.APIKey)
-	case kindGoogle:
-		p.Type = kindGoogle
-		put("address", s.Webhooks[recipient])
-		if s.Webhooks[recipient] == "" {
-			return fmt.Errorf("webhooks has no %q", recipient)
-		}
-	case kindTeams, kindWorkflows:
-		p.Type = "msteams"
-		put("address", s.RecipientURLs[recipient])
-		if s.RecipientURLs[recipient] == "" {
-			return fmt.Errorf("recipientUrls has no %q", recipient)
-		}
-	case kindEmail:
-		p.Type, p.Address, p.Username = "email", s.mailServer(), s.From
-		put("username", s.Username)
-		put("password", s.Password)
-	case kindWebhook:
-		p.Type = payload.ArgoWebhook
-		put("address", s.URL)
-		put("username", s.BasicAuth.Username)
-		put("password", s.BasicAuth.Password)
-		return s.putHeaders(p)
-	default:
-		return errors.New("truce does not send by a service of type " + kind)
-	}
-	return nil
-}
-
-func (s settings) putHeaders(p *deliver.Loaded) error {
-	headers := map[string]string{}
-	for _, h := range s.Headers {
-		headers[h.Name] = h.Value
-	}
-	text, err := yaml.Marshal(maps.Clone(headers))
-	if len(headers) > 0 {
-		p.SecretData["headers"] = text
-	}
-	for name, value := range headers { // each by itself is looked for in errors
-		p.SecretData["header "+name] = []byte(value)
-	}
-	return err
-}
-
-func (s settings) mailServer() string {
-	port, scheme := s.Port, "smtp"
-	switch port {
-	case 0:
-		port = 587
-	case 465:
-		scheme = "smtps"
-	}
-	return scheme + "://" + net.JoinHostPort(s.Host, strconv.Itoa(port))
 }

@@ -9,6 +9,7 @@ package subscription
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -57,6 +58,39 @@ type template struct {
 	Webhook        map[string]webhookTemplate `json:"webhook"`
 	Teams          teamsTemplate              `json:"teams"`
 	TeamsWorkflows teamsTemplate              `json:"teams-workflows"`
+
+	Mattermost   attachmentsTemplate  `json:"mattermost"`
+	Opsgenie     map[string]string    `json:"opsgenie"`
+	PagerDuty    map[string]string    `json:"pagerduty"`
+	PagerDutyV2  map[string]string    `json:"pagerdutyv2"`
+	NewRelic     map[string]string    `json:"newrelic"`
+	Alertmanager alertmanagerTemplate `json:"alertmanager"`
+	GitHub       gitHubTemplate       `json:"github"`
+}
+
+type attachmentsTemplate struct {
+	Attachments string `json:"attachments"`
+}
+
+type alertmanagerTemplate struct {
+	Labels       map[string]string `json:"labels"`
+	Annotations  map[string]string `json:"annotations"`
+	GeneratorURL string            `json:"generatorURL"`
+}
+
+type gitHubTemplate struct {
+	RepoURLPath  string `json:"repoURLPath"`
+	RevisionPath string `json:"revisionPath"`
+	Status       struct {
+		State     string `json:"state"`
+		Label     string `json:"label"`
+		TargetURL string `json:"targetURL"`
+	} `json:"status"`
+	// What is not sent.
+	Deployment         any `json:"deployment"`
+	PullRequestComment any `json:"pullRequestComment"`
+	CheckRun           any `json:"checkRun"`
+	RepositoryDispatch any `json:"repositoryDispatch"`
 }
 
 type webhookTemplate struct {
@@ -111,12 +145,27 @@ func (c *Config) read(key, text string) error {
 			return err
 		}
 		c.templates[rest] = t
+		return c.unsent(t)
 	case key == "subscriptions":
 		return c.readGlobal(text)
 	case first == "trigger":
 		conditions, err := parseConditions(text)
 		c.triggers[rest] = conditions
 		return err
+	}
+	return nil
+}
+
+// unsent is an error that says what of a template is not sent. The rest of it is.
+func (c *Config) unsent(t template) error {
+	g := t.GitHub
+	if g.Deployment == nil && g.PullRequestComment == nil && g.CheckRun == nil && g.RepositoryDispatch == nil {
+		return nil
+	}
+	for _, s := range c.services { // they are read before the templates
+		if s.kind == kindGitHub {
+			return errors.New("github: truce writes the status of a commit alone, no deployment, pullRequestComment, checkRun and repositoryDispatch")
+		}
 	}
 	return nil
 }
@@ -151,8 +200,8 @@ func (c *Config) Judge(subject *Subject, subscriptions []Subscription) ([]Outcom
 		case !served:
 			faults = append(faults, fmt.Errorf("subscription %s: argocd-notifications-cm has no service.%s", s, s.Service))
 			continue
-		case !slices.Contains(kinds, service.kind):
-			faults = append(faults, fmt.Errorf("subscription %s: truce does not send by a service of type %s: want one of %s", s, service.kind, strings.Join(kinds, ", ")))
+		case kinds[service.kind] == nil:
+			faults = append(faults, fmt.Errorf("subscription %s: truce does not send by a service of type %s: want one of %s", s, service.kind, strings.Join(slices.Sorted(maps.Keys(kinds)), ", ")))
 			continue
 		}
 		for i, condition := range conditions {
@@ -177,7 +226,7 @@ func (c *Config) Forms(subject *Subject, o Outcome) ([]route.Form, error) {
 		if !known {
 			return nil, fmt.Errorf("trigger.%s: argocd-notifications-cm has no template.%s", o.Trigger, name)
 		}
-		f, err := r.form(t)
+		f, err := r.form(name, t)
 		if err != nil {
 			return nil, fmt.Errorf("template.%s: %w", name, err)
 		}

@@ -153,12 +153,14 @@ func FuzzConfig(f *testing.F) {
 	f.Add("- when: app.status.health.status == 'Degraded'\n  oncePer: app.metadata.name\n  send: [x]", "message: '{{.app.metadata.name}}'", "token: $token", "a;b")
 	f.Add("- when: any(app.status.conditions, {.type == 'x'})\n  send: [x]", "slack: {attachments: '[{\"x\": \"{{.app.metadata.name}}\"}]'}", "recipientUrls: {a: x}", "")
 	f.Add("- when: repo.GetCommitMetadata('x').Author == 'x'\n  send: [x]", "message: '{{(call .repo.GetCommitMetadata \"x\").Message}}'", "token: x", "a")
+	f.Add("- when: 'true'\n  send: [x]", "github: {repoURLPath: 'https://github.com/a/b', revisionPath: '1111111111111111111111111111111111111111', status: {state: success}}", "{appID: 1, installationID: '2', privateKey: $token}", "")
+	f.Add("- when: 'true'\n  send: [x]", "{alertmanager: {labels: {a: '{{.app.metadata.name}}'}}, opsgenie: {alias: a}}", "{targets: ['a:1'], apiKeys: {a: $token}, serviceKeys: {a: b}}", "a")
 	f.Fuzz(func(t *testing.T, trigger, template, service, recipients string) {
 		app := map[string]any{"metadata": map[string]any{"name": "web\"<!channel>"}, "status": map[string]any{"conditions": []any{map[string]any{"type": "x"}}}}
 		subject := &subscription.Subject{App: app, Now: noon, Commit: func(hash string) (subscription.Commit, error) {
 			return subscription.Commit{Author: hash, Message: "\"<!channel>\n" + hash, Tags: []string{hash}}, nil
 		}}
-		for _, kind := range []string{"slack", "email", "teams", "webhook", "telegram", "googlechat"} {
+		for _, kind := range []string{"slack", "email", "teams", "webhook", "telegram", "googlechat", "opsgenie", "pagerdutyv2", "alertmanager", "mattermost", "newrelic", "github"} {
 			config, _ := subscription.Parse(map[string]string{"trigger.x": trigger, "template.x": template, "service." + kind: service})
 			outcomes, _ := config.Judge(subject, config.Of(subscription.Subscriber{Annotations: map[string]string{"notifications.argoproj.io/subscribe.x." + kind: recipients, "notifications.argoproj.io/subscriptions": recipients}}))
 			for _, o := range outcomes {
