@@ -14,7 +14,7 @@ const argoNotifications = `
 apiVersion: v1
 kind: Secret
 metadata: {name: argocd-notifications-secret, namespace: %[1]s}
-stringData: {slack-token: CANARY-slack-token}
+stringData: {slack-token: CANARY-slack-token, bot-token: CANARY-bot-token, room: "%[2]s/space/CANARY-room"}
 ---
 apiVersion: v1
 kind: ConfigMap
@@ -25,6 +25,23 @@ data:
     apiURL: %[2]s/api
   service.webhook.hub: |
     url: %[2]s/hub
+  service.webex: |
+    apiURL: %[2]s/webex
+    token: $bot-token
+  service.grafana: |
+    apiUrl: %[2]s/grafana/api
+    apiKey: $bot-token
+  service.googlechat: |
+    webhooks: {ops: $room}
+  service.mattermost: |
+    apiURL: %[2]s/mattermost
+    token: $bot-token
+  service.opsgenie: |
+    apiUrl: %[2]s/opsgenie
+    apiKeys: {ops: $bot-token}
+  service.alertmanager: |
+    targets: ["%[3]s"]
+    bearerToken: $bot-token
   trigger.on-sync-failed: |
     - when: app.status.operationState != nil and app.status.operationState.phase in ['Error', 'Failed']
       send: [failed]
@@ -53,19 +70,23 @@ data:
       hub: {method: POST, path: /author, body: "{{(call .repo.GetCommitMetadata .app.status.sync.revision).Message}}"}
   template.failed: |
     message: "{{.app.metadata.name}} failed: {{.app.status.operationState.message}}"
+    alertmanager: {labels: {app: "{{.app.metadata.name}}"}}
+    opsgenie: {priority: P2}
   template.deployed: |
     webhook:
       hub: {method: POST, path: /deployed, body: "{\"revision\": \"{{.app.status.operationState.syncResult.revision}}\", \"by\": \"{{(call .repo.GetCommitMetadata .app.status.operationState.syncResult.revision).Author}}\"}"}
 `
 
-// TestSubscribersOfArgoCDHearOfAnApplication: a sync that fails is one message in a chat, and each revision that is deployed is one at a webhook, with its author, after a
+// TestSubscribersOfArgoCDHearOfAnApplication: a sync that fails is one message in each chat, and each revision that is deployed is one at a webhook, with its author, after a
 // restart of truce too.
 func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	w := offArgoWorld(t, document3)
 	e := newEndpoint(t)
-	w.Apply(t, fmt.Sprintf(argoNotifications, w.ns, e.URL))
+	w.Apply(t, fmt.Sprintf(argoNotifications, w.ns, e.URL, strings.TrimPrefix(e.URL, "http://")))
 	stop := w.run(compose.RunOptions{Windows: shortWindows})
-	annotations := `labels: {story: "yes"}, annotations: {notifications.argoproj.io/subscribe.on-sync-failed.slack: general, notifications.argoproj.io/subscribe.on-deployed.hub: "", notifications.argoproj.io/subscribe.on-author.hub: "", notifications.argoproj.io/subscribe.on-nothing.slack: general}, finalizers`
+	annotations := `labels: {story: "yes"}, annotations: {notifications.argoproj.io/subscribe.on-sync-failed.slack: general, notifications.argoproj.io/subscribe.on-sync-failed.webex: room1,
+    notifications.argoproj.io/subscribe.on-sync-failed.grafana: "web|failed", notifications.argoproj.io/subscribe.on-sync-failed.googlechat: ops, notifications.argoproj.io/subscribe.on-sync-failed.mattermost: channel1,
+    notifications.argoproj.io/subscribe.on-sync-failed.opsgenie: ops, notifications.argoproj.io/subscribe.on-sync-failed.alertmanager: "", notifications.argoproj.io/subscribe.on-deployed.hub: "", notifications.argoproj.io/subscribe.on-author.hub: "", notifications.argoproj.io/subscribe.on-nothing.slack: general}, finalizers`
 	w.Apply(t, replace(t, w.applicationText("my-app", "apps/my-app", automated), "finalizers", annotations))
 	t.Cleanup(w.removeApps)
 	w.inSync("my-app")
@@ -82,6 +103,14 @@ func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	if strings.Contains(failed, "CANARY") {
 		t.Errorf("a credential is in the message: %s", failed)
 	}
+	for path, want := range map[string]string{
+		"/webex/v1/messages": `"roomId":"room1"`, "/grafana/api/annotations": `"web","failed"]`, "/space/CANARY-room": `"cardsV2":`, "/mattermost/api/v4/posts": `"channel_id":"channel1"`,
+		"/opsgenie/v2/alerts": `"priority":"P2"`, "/api/v2/alerts": `"app":"my-app"`,
+	} {
+		if text := e.await(t, path, want); path != "/api/v2/alerts" && !strings.Contains(text, "failed: ") || strings.Contains(text, "CANARY") {
+			t.Errorf("at %s came %s", path, text)
+		}
+	}
 	w.refresh("my-app")
 	stop()
 	w.run(compose.RunOptions{Windows: shortWindows})
@@ -91,8 +120,10 @@ func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	w.edit("apps/my-app/my-app.yaml", "replicas: -3", "replicas: 2")
 	w.inSync("my-app")
 	e.await(t, "/hub/deployed", w.repo.Head())
-	if got := e.at("/api/chat.postMessage"); len(got) != 1 {
-		t.Errorf("%d messages of one failure: %s", len(got), strings.Join(got, "\n"))
+	for _, path := range []string{"/api/chat.postMessage", "/webex/v1/messages", "/grafana/api/annotations", "/opsgenie/v2/alerts"} {
+		if got := e.at(path); len(got) != 1 {
+			t.Errorf("%d messages of one failure at %s: %s", len(got), path, strings.Join(got, "\n"))
+		}
 	}
 	if got := e.at("/hub/deployed"); len(got) != 2 {
 		t.Errorf("%d messages of two revisions: %s", len(got), strings.Join(got, "\n"))
@@ -127,7 +158,7 @@ func TestArgoCDsOwnControllerGoesFirst(t *testing.T) {
 	e := newEndpoint(t)
 	w.Apply(t, projectDefinition)
 	w.kubectl("wait", "--for=condition=Established", "crd/appprojects.argoproj.io", "--timeout=60s")
-	w.Apply(t, fmt.Sprintf(argoNotifications, w.ns, e.URL)+fmt.Sprintf(`---
+	w.Apply(t, fmt.Sprintf(argoNotifications, w.ns, e.URL, strings.TrimPrefix(e.URL, "http://"))+fmt.Sprintf(`---
 apiVersion: argoproj.io/v1alpha1
 kind: AppProject
 metadata: {name: default, namespace: %[1]s, annotations: {notifications.argoproj.io/subscribe.on-deployed.hub: ""}}

@@ -1,27 +1,119 @@
 package stories
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/compose"
 )
 
-// TestPeopleHearOfReleases: a chart that is installed, upgraded, and whose next version the API server refuses.
+// pulls is a server in the form of Gitea's with the pull request 42 of org/fleet, by its comments.
+type pulls struct {
+	mu       sync.Mutex
+	comments []string
+	changed  int
+	come     chan struct{}
+}
+
+func (p *pulls) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	const issues = "/api/v1/repos/org/fleet/issues/"
+	var in struct{ Body string }
+	if r.Method != http.MethodGet {
+		_ = json.NewDecoder(r.Body).Decode(&in)
+	}
+	id, _ := strconv.Atoi(strings.TrimPrefix(r.URL.Path, issues+"comments/"))
+	switch {
+	case r.Header.Get("Authorization") != "token secret":
+		rw.WriteHeader(http.StatusUnauthorized)
+	case r.Method == http.MethodGet && r.URL.Path == issues+"42/comments":
+		all := []map[string]any{}
+		for i, text := range p.comments {
+			all = append(all, map[string]any{"id": i + 1, "body": text})
+		}
+		_ = json.NewEncoder(rw).Encode(all)
+	case r.Method == http.MethodPost && r.URL.Path == issues+"42/comments":
+		p.comments = append(p.comments, in.Body)
+		p.come <- struct{}{}
+	case r.Method == http.MethodPatch && id > 0 && id <= len(p.comments):
+		p.comments[id-1], p.changed = in.Body, p.changed+1
+		p.come <- struct{}{}
+	default:
+		rw.WriteHeader(http.StatusNotFound)
+	}
+}
+
+// await waits until the pull request has one comment, which contains all of the texts and has been changed so often.
+func (p *pulls) await(t *testing.T, changed int, texts ...string) {
+	t.Helper()
+	late := time.After(patience)
+	for {
+		p.mu.Lock()
+		comments, n := append([]string(nil), p.comments...), p.changed
+		p.mu.Unlock()
+		if len(comments) == 1 && n == changed && containsAll(comments[0], texts) {
+			return
+		}
+		select {
+		case <-p.come:
+		case <-late:
+			t.Fatalf("the pull request has the comments %q, changed %d times; want one with %q, changed %d times", comments, n, texts, changed)
+		}
+	}
+}
+
+// comments has messages about HelmReleases go to the pull requests of a server of the test.
+func (w *world) comments() *pulls {
+	w.t.Helper()
+	p := &pulls{come: make(chan struct{}, 100)}
+	server := httptest.NewServer(p)
+	w.t.Cleanup(server.Close)
+	w.Apply(w.t, fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: pulls, namespace: %[1]s}
+stringData: {token: secret}
+---
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Provider
+metadata: {name: pulls, namespace: %[1]s}
+spec: {type: giteapullrequestcomment, address: "%[2]s/org/fleet", secretRef: {name: pulls}}
+---
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Alert
+metadata: {name: pulls, namespace: %[1]s}
+spec: {providerRef: {name: pulls}, eventSources: [{kind: HelmRelease, name: "*"}]}
+`, w.ns, server.URL))
+	return p
+}
+
+// TestPeopleHearOfReleases: a chart that is installed, upgraded, and whose next version the API server refuses; a pull request that the HelmRelease names has one comment,
+// which changes.
 func TestPeopleHearOfReleases(t *testing.T) {
 	w := offWorld(t, chartOfConfig)
+	p := w.comments()
 	e := w.hearsOfReleases()
 	w.release("web", "")
 	e.await(t, "/all", `"reason":"InstallSucceeded"`, `"object":"release `+w.ns+`/web.v1 of chart web@1.0.0"`, `"changed":"created ConfigMap `+w.ns+`/web`)
+	w.kubectl("annotate", "helmrelease/web", "event.toolkit.fluxcd.io/change_request=42")
 	w.edit("charts/web/Chart.yaml", "1.0.0", "1.1.0")
 	e.await(t, "/all", `"reason":"UpgradeSucceeded"`, "/web.v2 of chart web@1.1.0")
+	p.await(t, 0, "helmrelease/web", "upgrade succeeded", "web@1.1.0")
 	w.edit("charts/web/templates/web.yaml", "{{ .Release.Name }}", "Not_Valid")
 	w.edit("charts/web/Chart.yaml", "1.1.0", "1.2.0")
 	failed := e.await(t, "/all", `"reason":"UpgradeFailed"`, `"severity":"error"`, "web@1.2.0", `"next":"commit a fix`)
 	if !strings.Contains(failed, "Not_Valid") {
 		t.Errorf("the cause is not in the message: %s", failed)
 	}
+	p.await(t, 1, "❌", "upgrade failed", "web@1.2.0", "Not_Valid")
 	for text, want := range map[string]int{`"reason":"InstallSucceeded"`: 1, `"reason":"UpgradeSucceeded"`: 1, `"reason":"UpgradeFailed"`: 1} {
 		if n := e.count("/all", text); n != want {
 			t.Errorf("%s came %d times, want %d: %s", text, n, want, strings.Join(e.at("/all"), "\n"))
