@@ -302,13 +302,18 @@ type process struct {
 
 // startProcess starts a program that dies with this one. The kernel ties that to the thread, which is why it is kept.
 func startProcess(log, path string, args ...string) (*process, error) {
+	return startProcessWith(nil, log, path, args...)
+}
+
+// startProcessWith is startProcess with further variables of the environment.
+func startProcessWith(env []string, log, path string, args ...string) (*process, error) {
 	out, err := os.OpenFile(log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, err
 	}
 	defer out.Close()
 	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr = out, out
+	cmd.Stdout, cmd.Stderr, cmd.Env = out, out, append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	p := &process{log: log, ended: make(chan struct{})}
 	started := make(chan error)
