@@ -3,7 +3,8 @@
 // In: a text, options as Go's templates have them, and values.
 // Out: a text.
 // Promise: pure; the functions are those of Sprig and Argo CD whose answers are the same everywhere; time and memory are bounded, whatever the template
-// does: each function is given a bounded amount, each turn of a loop counts, and no template calls another.
+// does: each function is given a bounded amount, each turn of a loop counts, a time is written by a short layout,
+// and no template calls another.
 // Not here: which texts are templates (lint/discover/appset, notify/subscription).
 package gotemplate
 
@@ -79,6 +80,9 @@ func (s *Set) parse(text string, options []string) (*template.Template, error) {
 		return nil, err
 	}
 	if t.Tree != nil {
+		if err := checkLayouts(t.Root); err != nil {
+			return nil, err
+		}
 		counted(t.Root, step.Root.Nodes[0])
 	}
 	s.parsed[key] = t

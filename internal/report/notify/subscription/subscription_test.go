@@ -125,14 +125,19 @@ func TestWhatAConditionMayNotContain(t *testing.T) {
 // TestATemplateThatLoopsEnds: with an error, and soon.
 func TestATemplateThatLoopsEnds(t *testing.T) {
 	for name, text := range map[string]string{
-		"a number":  `{{range 1000000000}}{{end}}`,
-		"a text":    `{{range 1000000}}xxxxxxxxxx{{end}}`,
-		"itself":    `{{define "x"}}{{template "x"}}{{end}}{{template "x"}}`,
-		"a width":   `{{printf "%1000000000d" 1}}`,
-		"repeat":    `{{repeat 1000000000 "x"}}`,
-		"the clock": `{{now}}`,
-		"env":       `{{env "HOME"}}`,
-		"doubling":  `{{$a := "xxxxxxxxxxxxxxxx"}}` + strings.Repeat(`{{$a = print $a $a}}`, 60),
+		"a number":                `{{range 1000000000}}{{end}}`,
+		"a text":                  `{{range 1000000}}xxxxxxxxxx{{end}}`,
+		"itself":                  `{{define "x"}}{{template "x"}}{{end}}{{template "x"}}`,
+		"a width":                 `{{printf "%1000000000d" 1}}`,
+		"repeat":                  `{{repeat 1000000000 "x"}}`,
+		"the clock":               `{{now}}`,
+		"env":                     `{{env "HOME"}}`,
+		"a layout":                `{{range 300000}}{{$x := (call $.time.Now).UTC.Format "` + strings.Repeat("January ", 5000) + `"}}{{end}}`,
+		"a text that is a layout": `{{$l := print "x"}}{{(call .time.Now).Format $l}}`,
+		"a layout from before":    `{{print "x" | (call .time.Now).UTC.Format}}`,
+		"a layout in an argument": `{{if eq "x" ((call .time.Now).Format .app.metadata.name)}}{{end}}`,
+		"a layout that is made":   `{{with $t := call .time.Now}}{{else}}{{end}}{{range list 1}}{{(call $.time.Now).Format (print "x")}}{{end}}`,
+		"doubling":                `{{$a := "xxxxxxxxxxxxxxxx"}}` + strings.Repeat(`{{$a = print $a $a}}`, 60),
 	} {
 		config, problems := subscription.Parse(map[string]string{
 			"trigger.x": "- when: 'true'\n  send: [x]", "template.x": "message: '" + text + "'", "service.slack": "token: x",
