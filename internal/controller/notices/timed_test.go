@@ -71,7 +71,7 @@ func webApplication(status map[string]any) live.Event {
 	}}
 }
 
-// TestACommitThatIsAwaitedIsAskedForAgain: while its repository was not fetched yet, neither a condition nor a message is lost, and what was said is not said again.
+// TestACommitThatIsAwaitedIsAskedForAgain: while its repository was not fetched yet, and where a read hangs, neither a condition nor a message is lost, and what was said is not said again.
 func TestACommitThatIsAwaitedIsAskedForAgain(t *testing.T) {
 	store, err := outbox.OpenStore(filepath.Join(t.TempDir(), "notifications"), slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -86,8 +86,12 @@ func TestACommitThatIsAwaitedIsAskedForAgain(t *testing.T) {
 			"template.short":  "message: by ann\n",
 			"template.author": "message: '{{(call .repo.GetCommitMetadata `1`).Author}}'\n",
 		})
-		awaited, failure := true, errors.New("no artifact")
-		o.Commit = func(_ context.Context, key app.Key, hash string) (subscription.Commit, bool, error) {
+		awaited, failure, hangs := true, errors.New("no artifact"), false
+		o.Commit = func(ctx context.Context, key app.Key, hash string) (subscription.Commit, bool, error) {
+			if hangs {
+				<-ctx.Done()
+				return subscription.Commit{}, false, ctx.Err()
+			}
 			if key != (app.Key{Kind: "Application", Namespace: argoNamespace, Name: "web"}) || hash != "1" {
 				t.Errorf("commit %s of %s", hash, key)
 			}
@@ -114,5 +118,15 @@ func TestACommitThatIsAwaitedIsAskedForAgain(t *testing.T) {
 		<-time.After(timedEvery)
 		awaited, failure = false, nil
 		look("fetched again", 2, 0)
+		hangs = true
+		o.onApplication(webApplication(map[string]any{"round": "2"}))
+		begin := time.Now()
+		look("a read that hangs", 2, timedEvery)
+		if took := time.Since(begin); took != commitsTimeout {
+			t.Errorf("a look took %s, want %s", took, commitsTimeout)
+		}
+		hangs = false
+		<-time.After(timedEvery)
+		look("a read that no longer hangs", 3, 0)
 	})
 }
