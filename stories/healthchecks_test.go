@@ -172,3 +172,24 @@ func TestDriftThatBreaksTheHealthIsCorrected(t *testing.T) {
 	w.inTurn(d, 0, is("true"), is("false"))
 	w.ready("app")
 }
+
+// TestARunFindsAnObjectThatIsNoLongerHealthy: that a pod restarts makes no ready app unready; that it does not come back is found by the next run, as by Flux's,
+// though no condition of the Deployment ever says that it has failed.
+func TestARunFindsAnObjectThatIsNoLongerHealthy(t *testing.T) {
+	w := newWorld(t, app.Policy{}, late("web", `example.com/any: "1"`, ""))
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 3s")
+	w.ready("app")
+	pod := strings.TrimSpace(w.kubectl("get", "pods", "-l", "app=web", "-o", "name"))
+	w.kubectl("annotate", pod, "sandbox.truce.dev/crash=true")
+	w.await(w.Watch(t, deployments, w.ns, "web"), func(o *unstructured.Unstructured) bool {
+		n, _, _ := unstructured.NestedInt64(o.Object, "status", "unavailableReplicas")
+		return n == 1
+	})
+	if got := w.kubectl("get", "kustomization", "app", "-o", `jsonpath={.status.conditions[?(@.type=="Ready")].status}`); got != "True" {
+		t.Errorf("before a run Ready is %s", got)
+	}
+	w.check("app")
+	t.Log(w.fails("app", "timeout waiting for Deployment.apps "+w.ns+"/web", "CrashLoopBackOff"))
+	w.edit("app/web.yaml", `"1"`, `"2"`) // which makes another pod
+	w.ready("app")
+}

@@ -20,14 +20,14 @@ func (e *Engine) Report(key app.Key) report.Report {
 		return report.Report{App: key}
 	}
 	s.mu.Lock()
-	r, rules := s.report, s.app.Ignore
+	r, a := s.report, s.app
 	r.Created, r.Configured = s.changes.created, s.changes.configured
 	r.Lost, r.Passage = s.lostAdoption.why, s.lostAdoption.adoption
 	s.mu.Unlock()
 	ids := s.objects()
-	r.Checks = e.checkedObjects(key)
+	r.Checks, r.UnreadySince = e.checkedObjects(key), e.unreadySince(a)
 	r.App, r.Shared = key, e.sharedObjects(key)
-	r.Notes = append(slices.Clip(r.Notes), e.ruleNotes(rules, ids)...)
+	r.Notes = append(slices.Clip(r.Notes), e.ruleNotes(a.Ignore, ids)...)
 	r.Notes = append(r.Notes, e.unaskedNotes(ids)...)
 	r.Notes = append(r.Notes, e.dropNotes(r.Leaving)...)
 	r.Objects = make([]report.Object, 0, len(ids))

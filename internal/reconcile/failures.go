@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -13,33 +14,52 @@ import (
 // began later. Its lock is held across no other one.
 type failures struct {
 	mu      sync.Mutex
-	since   map[app.Key]map[object.ID]time.Time
+	since   sinces
 	changed map[app.Key]bool // since failuresChanged has looked last
+	// unready are all objects that are not healthy, whether they have failed or not.
+	unready sinces
 }
+
+// sinces are objects of apps, with since when something is so of them.
+type sinces map[app.Key]map[object.ID]time.Time
 
 // note takes in the health of an object.
 func (f *failures) note(key app.Key, id object.ID, code health.Code, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, known := f.since[key][id]
-	failed := code == health.Degraded
-	if failed == known {
-		return
-	}
 	if f.since == nil {
-		f.since, f.changed = map[app.Key]map[object.ID]time.Time{}, map[app.Key]bool{}
+		f.since, f.changed, f.unready = sinces{}, map[app.Key]bool{}, sinces{}
 	}
-	f.changed[key] = true
-	if failed {
-		if f.since[key] == nil {
-			f.since[key] = map[object.ID]time.Time{}
+	f.unready.set(key, id, onlyIf(code != health.Healthy && code != health.Suspended, now))
+	if f.since.set(key, id, onlyIf(code == health.Degraded, now)) {
+		f.changed[key] = true
+	}
+}
+
+// onlyIf is a time if something is so, and zero if it is not.
+func onlyIf(so bool, t time.Time) time.Time {
+	if so {
+		return t
+	}
+	return time.Time{}
+}
+
+// set keeps that it is so of an object at a time, or at none, and reports whether that has changed. The time is that of the first call.
+func (s sinces) set(key app.Key, id object.ID, at time.Time) bool {
+	_, known := s[key][id]
+	switch {
+	case known != at.IsZero():
+		return false
+	case known:
+		if delete(s[key], id); len(s[key]) == 0 {
+			delete(s, key)
 		}
-		f.since[key][id] = now
-		return
+		return true
+	case s[key] == nil:
+		s[key] = map[object.ID]time.Time{}
 	}
-	if delete(f.since[key], id); len(f.since[key]) == 0 {
-		delete(f.since, key)
-	}
+	s[key][id] = at
+	return true
 }
 
 // takeChanged reports whether an object of the app has failed, or works again, since it was asked last.
@@ -56,20 +76,38 @@ func (f *failures) forget(key app.Key) {
 	defer f.mu.Unlock()
 	delete(f.since, key)
 	delete(f.changed, key)
+	delete(f.unready, key)
 }
 
 // of returns the objects of an app that have failed, with since when.
 func (f *failures) of(key app.Key) map[object.ID]time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.since[key]) == 0 {
-		return nil
+	return maps.Clone(f.since[key])
+}
+
+// unreadyOf returns the objects of an app that are not healthy, with since when.
+func (f *failures) unreadyOf(key app.Key) map[object.ID]time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return maps.Clone(f.unready[key])
+}
+
+// unreadySince returns since when there is an object that is not healthy among those for which an app waits; zero where all are, and for an app that waits for none.
+func (e *Engine) unreadySince(a app.App) time.Time {
+	var first time.Time
+	if a.Wait != app.WaitHealthy {
+		return first
 	}
-	out := map[object.ID]time.Time{}
-	for id, since := range f.since[key] {
-		out[id] = since
+	for id, since := range e.failures.unreadyOf(a.Key) {
+		if now, checks := e.checkedHealth(a, id); !checks || now.Code == health.Healthy || now.Code == health.Suspended {
+			continue
+		}
+		if first.IsZero() || since.Before(first) {
+			first = since
+		}
 	}
-	return out
+	return first
 }
 
 // failureOf returns the health check of an app that has failed first; its zero value where none has, and for an app that waits for no health.

@@ -69,6 +69,8 @@ type Report struct {
 	EndHooks []hook.Event
 	At       time.Time // when the newest run began
 	Seen     time.Time // when this was put together: what is overdue is judged by it
+	// UnreadySince is since when there is, in this process, an object that is not healthy among those that the app waits for; zero for none.
+	UnreadySince time.Time
 }
 
 // End is how a run ended.

@@ -26,7 +26,8 @@ func (Kustomizations) Review(cr object.Object, r report.Report) report.Report {
 
 // healthCheckProgress is the report of a run that went through, as a Kustomization with wait or healthChecks has it: AwaitingHealth until all
 // objects that it waits for are healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
-// merely move (an autoscaler adds pods), as in Flux, which looks only once; an object that fails later is reported.
+// merely move (an autoscaler adds pods): until a run, such as that of each interval, has come upon one that is not healthy for as long as the timeout. As in Flux,
+// whose every run waits for health.
 func healthCheckProgress(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
 	r = complete(r)
 	if r.Reason != report.Succeeded || r.Running || r.Applied == "" || !awaitsHealth(cr) {
@@ -36,8 +37,8 @@ func healthCheckProgress(cr object.Object, r report.Report, had kustomizev1.Kust
 	switch h := (report.End{Reason: r.Reason}).Health(report.WorstHealth(objects)); {
 	case failedObject(objects) != "":
 		r.Reason, r.Message = report.HealthFailed, failedObject(objects)
-	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had):
-	case overdue(cr, r) || failedBefore(r, had):
+	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had) && !isUnreadyForLong(cr, r):
+	case overdue(cr, r) || failedBefore(r, had) || wasHealthy(r, had):
 		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+joinLimited(pendingObjects(objects))+": "+h.Message
 	default:
 		r.Reason, r.Message = report.AwaitingHealth, "waiting for "+joinLimited(pendingObjects(objects))+waitCause(objects)
@@ -84,6 +85,12 @@ func failedBefore(r report.Report, had kustomizev1.KustomizationStatus) bool {
 func overdue(cr object.Object, r report.Report) bool {
 	read := &reading{}
 	return !r.Seen.IsZero() && r.Seen.Sub(r.At) >= read.app(cr, app.Policy{}).Timeout
+}
+
+// isUnreadyForLong reports whether the newest run has come upon an object that was not healthy, and is not for as long as the timeout.
+func isUnreadyForLong(cr object.Object, r report.Report) bool {
+	read := &reading{}
+	return !r.UnreadySince.IsZero() && !r.At.Before(r.UnreadySince) && r.Seen.Sub(r.UnreadySince) >= read.app(cr, app.Policy{}).Timeout
 }
 
 // waitCause is what the pods of the first object that is not there yet report, or why it cannot be judged, as the end of a sentence.
