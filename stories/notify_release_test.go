@@ -105,7 +105,7 @@ func TestPeopleHearOfReleases(t *testing.T) {
 	e.await(t, "/all", `"reason":"InstallSucceeded"`, `"object":"release `+w.ns+`/web.v1 of chart web@1.0.0"`, `"changed":"created ConfigMap `+w.ns+`/web`)
 	w.kubectl("annotate", "helmrelease/web", "event.toolkit.fluxcd.io/change_request=42")
 	w.edit("charts/web/Chart.yaml", "1.0.0", "1.1.0")
-	e.await(t, "/all", `"reason":"UpgradeSucceeded"`, "/web.v2 of chart web@1.1.0")
+	e.await(t, "/all", `"reason":"UpgradeSucceeded"`, "/web.v2 of chart web@1.1.0", `"revision":"1.1.0"`)
 	p.await(t, 0, "helmrelease/web", "upgrade succeeded", "web@1.1.0")
 	w.edit("charts/web/templates/web.yaml", "{{ .Release.Name }}", "Not_Valid")
 	w.edit("charts/web/Chart.yaml", "1.1.0", "1.2.0")

@@ -100,6 +100,11 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 		return
 	}
 	for _, n := range news {
+		if r.Stage == report.Fetch { // as in Flux: the source has no revision for the app
+			n.Revision = ""
+		} else if r.Stage == report.Depend { // what waits is the revision that its status does not name yet
+			n.Revision = r.Revision
+		}
 		m := notify.Message{Event: n, Evidence: evidenceOfNews(n, r), Matter: matterOfNews(n, r)}
 		if n.Revision == r.Revision {
 			m.Origin = r.Origin

@@ -253,14 +253,29 @@ func (o *Outlet) judge(tx *outbox.Tx, i intake, woken map[route.Key]bool) error 
 	return nil
 }
 
+// news is what a message is to those who may get it.
+type news struct {
+	said     bool // it is news of its matter
+	isResult bool // it is one of a commit
+	idle     bool // nothing has changed but the revision
+}
+
+// isFor reports whether a message goes to a type of Provider.
+func (n news) isFor(kind string) bool {
+	if payload.IsCommitStatus(kind) {
+		return n.isResult
+	}
+	return n.said && (!n.idle || payload.TakesAll(kind))
+}
+
 // step brings a matter on by a message, and queues the message where it is to be said.
 func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool) error {
-	said, err := advance(tx, matter.KeyOf(m), m)
-	if err != nil {
+	n := news{idle: matter.ChangesNothing(tx.State(matter.KeyOf(m)), m)}
+	var err error
+	if n.said, err = advance(tx, matter.KeyOf(m), m); err != nil {
 		return err
 	}
-	isResult, err := advanceResult(tx, m)
-	if err != nil || !said && !isResult {
+	if n.isResult, err = advanceResult(tx, m); err != nil || !n.said && !n.isResult {
 		return err
 	}
 	o.mu.Lock()
@@ -271,12 +286,12 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 		if !there || p.provider.Suspended || len(p.provider.Problems) > 0 || !a.alert.Takes(m) {
 			continue
 		}
-		if wants := payload.IsCommitStatus(p.provider.Type); wants && !isResult || !wants && !said {
+		if !n.isFor(p.provider.Type) {
 			continue
 		}
-		n := a.alert.Address(m)
-		payload.NameStatus(p.provider.StatusName, &n, p.cr, a.cr)
-		if err := tx.Push(to, n); err != nil {
+		note := a.alert.Address(m)
+		payload.NameStatus(p.provider.StatusName, &note, p.cr, a.cr)
+		if err := tx.Push(to, note); err != nil {
 			return err
 		}
 		woken[to] = true

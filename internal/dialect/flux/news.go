@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -25,7 +26,7 @@ func outcomeOf(status object.Object) outcome {
 		o.ready = *ready
 	}
 	if o.revision = o.Attempted; o.ready.Status == metav1.ConditionTrue {
-		o.revision = o.Applied
+		o.revision = cmp.Or(o.Applied, o.Attempted) // a HelmRelease has the second alone
 	} else {
 		o.why = o.ready.Message
 	}

@@ -82,6 +82,12 @@ func Advance(was State, m notify.Message) (State, bool) {
 	return State{Open: true, Form: m.Matter.Form, At: m.At, Opened: m}, true
 }
 
+// ChangesNothing reports whether a message is the end of a failure of which there was none, of a revision that has changed no object: as in Flux, it is for the
+// status of the commit, and for programs that take whatever comes.
+func ChangesNothing(was State, m notify.Message) bool {
+	return m.Reason == "ReconciliationSucceeded" && m.Matter.Kind == Failure && m.Matter.Phase == notify.Ends && !was.Open && m.Evidence[notify.FactChanged] == ""
+}
+
 // Expired reports whether nothing depends on a state any more.
 func (s State) Expired(now time.Time) bool { return !s.Open && now.Sub(s.At) >= Repeat }
 

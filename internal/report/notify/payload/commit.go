@@ -42,19 +42,21 @@ func IsCommitStatus(kind string) bool {
 	return slices.Contains([]string{"github", "gitlab", "gitea", "bitbucket", "bitbucketserver", "azuredevops"}, kind)
 }
 
+// commitKey is the metadata of an object that names the commit of its messages.
+const commitKey = "commit"
+
 // sha is the end of a revision of Git: main@sha1:HASH, sha1:HASH, main/HASH of old, or the hash alone.
 var sha = regexp.MustCompile(`^(?:.*@)?(?:sha1:)?([0-9a-f]{40})$|/([0-9a-f]{40})$`)
 
-// ResultOf returns what a message says about a commit; false for one that is no run's result, or that is about no commit of Git.
+// ResultOf returns what a message says about a commit; false for one that is no run's result, or that is about no commit of Git. The object may name the
+// commit itself, as in Flux: a chart's version says nothing of it.
 func ResultOf(m notify.Message) (Commit, bool) {
-	parts := sha.FindStringSubmatch(cmp.Or(m.Origin, m.Revision))
+	parts := sha.FindStringSubmatch(cmp.Or(m.Annotations[route.MetadataPrefix+commitKey], m.Origin, m.Revision))
 	if parts == nil {
 		return Commit{}, false
 	}
 	c := Commit{SHA: cmp.Or(parts[1], parts[2])}
 	switch {
-	case m.Reason == "ArtifactFailed": // the source has no newer commit
-		return Commit{}, false
 	case m.Matter.Kind == matter.Failure && m.Matter.Phase == notify.Ends:
 		c.State = Success
 	case m.Matter.Kind == matter.Failure, m.Matter.Kind == matter.Unhealthy && m.Matter.Phase == notify.Opens, m.Matter.Kind == matter.HeldPrune && m.Matter.Phase == notify.Opens:
@@ -73,7 +75,9 @@ func commitContents(notes []route.Note) []Content {
 	nothing := Content{Nothing: true}
 	var out []Content
 	for i, n := range slices.Backward(notes) {
-		result, is := ResultOf(n.Message)
+		m := n.Message
+		m.Origin = cmp.Or(n.Metadata[commitKey], m.Origin)
+		result, is := ResultOf(m)
 		if !is {
 			nothing.From = append(nothing.From, i)
 			continue

@@ -18,8 +18,8 @@ const mostLines = 20
 // mostApps is of how many apps one look may bring a message each; of more there is one about all.
 const mostApps = 3
 
-// IsOnCall reports whether a type of receiver opens and closes alerts by their keys: messages to it are joined by their matter alone.
-func IsOnCall(kind string) bool {
+// isOnCall reports whether a type of receiver opens and closes alerts by their keys: messages to it are joined by their matter alone.
+func isOnCall(kind string) bool {
 	return slices.Contains([]string{"alertmanager", "pagerduty", "opsgenie"}, kind)
 }
 
@@ -27,6 +27,9 @@ func IsOnCall(kind string) bool {
 func isProgram(kind string) bool {
 	return slices.Contains([]string{"githubdispatch", "generic", "generic-hmac", "nats", "googlepubsub", "azureeventhub", "otel"}, kind)
 }
+
+// TakesAll reports whether a type of receiver gets the messages of revisions that have changed nothing, as in Flux.
+func TakesAll(kind string) bool { return kind == "generic" || kind == "generic-hmac" }
 
 // JoinMessages returns what is sent of the notes of one Alert, in the order of time: for a receiver of alerts one content a matter, the newest; for one of
 // commit statuses one a commit and app; for one of comments one an app and pull request; else one an app, and for people one in all where there are many apps. Each note is of one content.
@@ -42,11 +45,11 @@ func JoinMessages(kind string, all []route.Note) []Content {
 	}
 	notes := newestOfMatters(all)
 	by := func(n route.Note) string { return n.Message.About.String() }
-	if IsOnCall(kind) {
+	if isOnCall(kind) {
 		by = func(n route.Note) string { return matter.KeyOf(n.Message) }
 	}
 	order, groups := groupNotes(notes, by)
-	if !IsOnCall(kind) && !isProgram(kind) && len(groups) > mostApps {
+	if !isOnCall(kind) && !isProgram(kind) && len(groups) > mostApps {
 		c := summaryOf(notes, len(groups))
 		for i := range all {
 			c.From = append(c.From, i)

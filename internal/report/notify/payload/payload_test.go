@@ -176,6 +176,24 @@ func TestMessagesOfOneLookAreJoined(t *testing.T) {
 	}
 }
 
+// TestAnObjectNamesTheCommitOfItsMessages: a release of a published chart, whose revision is a version.
+func TestAnObjectNamesTheCommitOfItsMessages(t *testing.T) {
+	release := applied("web")
+	release.Message.Revision = "1.2.0"
+	if _, is := payload.ResultOf(release.Message); is {
+		t.Error("a version is a commit")
+	}
+	named := release.Message
+	named.Annotations = map[string]string{"event.toolkit.fluxcd.io/commit": strings.Repeat("ab", 20)}
+	if got, is := payload.ResultOf(named); !is || got.SHA != strings.Repeat("ab", 20) || got.State != payload.Success {
+		t.Errorf("got %+v, %t", got, is)
+	}
+	release.Metadata = map[string]string{"commit": strings.Repeat("ab", 20)} // as it waits for its Provider
+	if all := payload.JoinMessages("github", []route.Note{release}); len(all) != 1 || all[0].Commit.SHA != strings.Repeat("ab", 20) {
+		t.Errorf("got %+v", all)
+	}
+}
+
 // TestACommitHasTheNewestResultOfEachApp: what is no result is sent to no server, and waits no longer.
 func TestACommitHasTheNewestResultOfEachApp(t *testing.T) {
 	other := failed("web")
@@ -184,7 +202,7 @@ func TestACommitHasTheNewestResultOfEachApp(t *testing.T) {
 	oci.Message.Revision = "latest@sha256:" + strings.Repeat("ab", 32)
 	made.Message.Revision, made.Message.Origin = oci.Message.Revision, revision
 	fetch := failed("web")
-	fetch.Message.Reason = "ArtifactFailed"
+	fetch.Message.Reason, fetch.Message.Revision = "ArtifactFailed", "" // its source has no revision for it
 	notes := []route.Note{contested("web"), failed("web"), applied("web"), other, oci, made, settled("web"), fetch}
 	var out []string
 	done := map[int]int{}

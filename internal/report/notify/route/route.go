@@ -120,10 +120,11 @@ func (s Source) names(m notify.Message) bool {
 // ChangeRequest is the metadata that names the pull request at which a comment has the message, as in Flux.
 const ChangeRequest = "change_request"
 
-// metadataKey is what the annotations of an object begin with that are metadata of its messages, in Flux.
-const metadataKey = "event.toolkit.fluxcd.io/"
+// MetadataPrefix is what the annotations of an object begin with that are metadata of its messages, in Flux.
+const MetadataPrefix = "event.toolkit.fluxcd.io/"
 
-// metadataOf returns what a message says beside its text: of the message itself, of its object's annotations, and of the Alert. What comes first holds.
+// metadataOf returns what a message says beside its text: of the message itself, of the Alert, and of its object's annotations. What comes first holds, as in
+// Flux: who writes the object does not overrule who writes the Alert.
 func (a Alert) metadataOf(m notify.Message) map[string]string {
 	out := map[string]string{}
 	add := func(key, value string) {
@@ -134,15 +135,15 @@ func (a Alert) metadataOf(m notify.Message) map[string]string {
 	if m.Revision != "" {
 		add("revision", m.Revision)
 	}
-	for key, value := range m.Annotations {
-		if name, ok := strings.CutPrefix(key, metadataKey); ok {
-			add(name, value)
-		}
-	}
+	add("summary", a.Summary)
 	for key, value := range a.Metadata {
 		add(key, value)
 	}
-	add("summary", a.Summary)
+	for key, value := range m.Annotations {
+		if name, ok := strings.CutPrefix(key, MetadataPrefix); ok {
+			add(name, value)
+		}
+	}
 	return out
 }
 

@@ -16,7 +16,7 @@ func message() notify.Message {
 	return notify.Message{
 		Event:  notify.Event{Severity: notify.Info, Reason: "DriftCorrected", Text: "Deployment shop/web .spec.replicas: put back", Revision: "main@sha1:abc"},
 		About:  object.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: "shop", Name: "web"},
-		Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"event.toolkit.fluxcd.io/summary": "of the object", "other": "x"},
+		Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"event.toolkit.fluxcd.io/summary": "of the object", "event.toolkit.fluxcd.io/cluster": "mine", "event.toolkit.fluxcd.io/team": "shop", "other": "x"},
 	}
 }
 
@@ -49,10 +49,11 @@ func TestAnAlertTakesWhatItNames(t *testing.T) {
 	}
 }
 
-func TestMetadataOfTheEventGoesBeforeTheAlerts(t *testing.T) {
+// TestMetadataOfAnObjectOverrulesNone: as in Flux the event goes first, then the Alert, then the annotations of the object.
+func TestMetadataOfAnObjectOverrulesNone(t *testing.T) {
 	a := route.Alert{Metadata: map[string]string{"revision": "mine", "cluster": "prod"}, Summary: "of the alert"}
 	n := a.Address(message())
-	want := map[string]string{"revision": "main@sha1:abc", "summary": "of the object", "cluster": "prod"}
+	want := map[string]string{"revision": "main@sha1:abc", "summary": "of the alert", "cluster": "prod", "team": "shop"}
 	if diff := cmp.Diff(want, n.Metadata); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
