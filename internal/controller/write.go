@@ -100,17 +100,25 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 		return
 	}
 	for _, n := range news {
-		if r.Stage == report.Fetch { // as in Flux: the source has no revision for the app
-			n.Revision = ""
-		} else if r.Stage == report.Depend { // what waits is the revision that its status does not name yet
-			n.Revision = r.Revision
-		}
+		n.Revision = revisionOfNews(n, r)
 		m := notify.Message{Event: n, Evidence: evidenceOfNews(n, r), Matter: matterOfNews(n, r)}
 		if n.Revision == r.Revision {
 			m.Origin = r.Origin
 		}
 		c.emitMessage(e.app.Key, m)
 	}
+}
+
+// revisionOfNews is which revision news is about: none where the source has none for the app, as in Flux; and what waits for a dependency is the one that the
+// status does not name yet.
+func revisionOfNews(n notify.Event, r report.Report) string {
+	if r.Stage == report.Fetch {
+		return ""
+	}
+	if r.Stage == report.Depend {
+		return r.Revision
+	}
+	return n.Revision
 }
 
 // messageKey is what makes news the same as others: the rest of a success message changes with every field that is ceded.
