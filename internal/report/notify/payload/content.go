@@ -23,7 +23,7 @@ func isOnCall(kind string) bool {
 	return slices.Contains([]string{"alertmanager", "pagerduty", "opsgenie"}, kind)
 }
 
-// isProgram reports whether a type of receiver hands messages on to programs, which want one about each app.
+// isProgram reports whether a type of receiver hands messages on to programs, which want one about each app and reason.
 func isProgram(kind string) bool {
 	return slices.Contains([]string{"githubdispatch", "generic", "generic-hmac", "nats", "googlepubsub", "azureeventhub", "otel"}, kind)
 }
@@ -32,7 +32,8 @@ func isProgram(kind string) bool {
 func TakesAll(kind string) bool { return kind == "generic" || kind == "generic-hmac" }
 
 // JoinMessages returns what is sent of the notes of one Alert, in the order of time: for a receiver of alerts one content a matter, the newest; for one of
-// commit statuses one a commit and app; for one of comments one an app and pull request; else one an app, and for people one in all where there are many apps. Each note is of one content.
+// commit statuses one a commit and app; for one of comments one an app and pull request; for a program one an app and reason; else one an app, and for people one in all where there are
+// many apps. Each note is of one content.
 func JoinMessages(kind string, all []route.Note) []Content {
 	if IsCommitStatus(kind) {
 		return commitContents(all)
@@ -47,6 +48,8 @@ func JoinMessages(kind string, all []route.Note) []Content {
 	by := func(n route.Note) string { return n.Message.About.String() }
 	if isOnCall(kind) {
 		by = func(n route.Note) string { return matter.KeyOf(n.Message) }
+	} else if isProgram(kind) {
+		by = func(n route.Note) string { return n.Message.About.String() + "\x00" + n.Message.Reason }
 	}
 	order, groups := groupNotes(notes, by)
 	if !isOnCall(kind) && !isProgram(kind) && len(groups) > mostApps {
@@ -82,19 +85,22 @@ func groupNotes(notes []route.Note, by func(route.Note) string) (order []string,
 	return order, groups
 }
 
-// newestOfMatters leaves out messages whose matter has newer ones, and repeats of an app's text. The newest of each app and of each matter stays.
+// newestOfMatters leaves out messages whose matter has newer ones, and repeats of an app's text. The newest of each app and of each matter stays; of ends that come
+// one after the other, such as those of an upgrade and of its tests, the newest of each reason.
 func newestOfMatters(notes []route.Note) []route.Note {
-	seen := map[string]bool{}
+	seen, ends := map[string]bool{}, map[string]bool{}
 	var out []route.Note
 	for _, n := range slices.Backward(notes) {
 		key, text := matter.KeyOf(n.Message), n.Message.About.String()+"\x01"+n.Message.Text
 		if n.Message.Matter.Kind == "" && seen[text] {
 			continue
 		}
-		if !seen[key] {
+		end, isEnd := key+"\x00"+n.Message.Reason, n.Message.Matter.Phase == notify.Ends
+		if !seen[key] || isEnd && ends[key] && !ends[end] {
 			out = append(out, n)
 		}
-		seen[key], seen[text] = true, true
+		ends[key] = isEnd && (ends[key] || !seen[key])
+		seen[key], seen[text], ends[end] = true, true, isEnd
 	}
 	slices.Reverse(out)
 	return out

@@ -176,6 +176,27 @@ func TestMessagesOfOneLookAreJoined(t *testing.T) {
 	}
 }
 
+// TestAnUpgradeAndItsTestsAreBothSaid: to people in one message, to programs in one each, with its own facts. An end before another failure is old news.
+func TestAnUpgradeAndItsTestsAreBothSaid(t *testing.T) {
+	upgraded, tested, again := applied("web"), applied("web"), applied("web")
+	upgraded.Message.Reason, upgraded.Message.Text, upgraded.Message.Evidence = "UpgradeSucceeded", "upgrade succeeded", map[string]string{notify.FactChanged: "configured Deployment"}
+	tested.Message.Reason, tested.Message.Text = "TestSucceeded", "test succeeded"
+	again.Message.Reason, again.Message.Text = "TestSucceeded", "test succeeded once more"
+	if all := payload.JoinMessages("slack", []route.Note{upgraded, tested, again}); len(all) != 1 || all[0].Text() != "upgrade succeeded\ntest succeeded once more" {
+		t.Errorf("people get %+v", all)
+	}
+	all := payload.JoinMessages("generic", []route.Note{upgraded, tested})
+	if len(all) != 2 || all[0].Message.Reason != "UpgradeSucceeded" || all[1].Message.Reason != "TestSucceeded" {
+		t.Fatalf("programs get %+v", all)
+	}
+	if !slices.ContainsFunc(all[0].Facts, func(f payload.Fact) bool { return f.Name == notify.FactChanged }) {
+		t.Errorf("the facts of the upgrade are %v", all[0].Facts)
+	}
+	if all := payload.JoinMessages("slack", []route.Note{upgraded, failed("web")}); len(all) != 1 || strings.Contains(all[0].Text(), "upgrade succeeded") {
+		t.Errorf("after a failure people get %+v", all)
+	}
+}
+
 // TestAnObjectNamesTheCommitOfItsMessages: a release of a published chart, whose revision is a version.
 func TestAnObjectNamesTheCommitOfItsMessages(t *testing.T) {
 	release := applied("web")
