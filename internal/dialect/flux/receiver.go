@@ -29,7 +29,7 @@ const (
 )
 
 // requestable are the kinds that a Receiver of truce may name: those that truce itself works on.
-var requestable = []string{gitRepository, ociRepository, bucket, kustomization, helmRelease}
+var requestable = []string{gitRepository, ociRepository, bucket, helmRepository, helmChart, kustomization, helmRelease}
 
 // Kind returns the kind that it translates.
 func (Receivers) Kind() object.GVK {
