@@ -45,11 +45,12 @@ func JoinMessages(kind string, all []route.Note) []Content {
 		return formContents(all)
 	}
 	notes := newestOfMatters(all)
-	by := func(n route.Note) string { return n.Message.About.String() }
+	app := func(n route.Note) string { return n.Message.About.String() }
+	by := app
 	if isOnCall(kind) {
 		by = func(n route.Note) string { return matter.KeyOf(n.Message) }
 	} else if isProgram(kind) {
-		by = func(n route.Note) string { return n.Message.About.String() + "\x00" + n.Message.Reason }
+		by = func(n route.Note) string { return app(n) + "\x00" + n.Message.Reason }
 	}
 	order, groups := groupNotes(notes, by)
 	if !isOnCall(kind) && !isProgram(kind) && len(groups) > mostApps {
@@ -60,14 +61,17 @@ func JoinMessages(kind string, all []route.Note) []Content {
 		return []Content{c}
 	}
 	out := make([]Content, 0, len(order))
-	for _, key := range order {
-		c := contentOf(groups[key])
-		for i, n := range all {
-			if by(n) == key {
-				c.From = append(c.From, i)
-			}
+	at, newest := map[string]int{}, map[string]int{} // the content of a key, and the newest one of an app
+	for i, key := range order {
+		out = append(out, contentOf(groups[key]))
+		at[key], newest[app(groups[key][0])] = i, i
+	}
+	for i, n := range all {
+		of, there := at[by(n)]
+		if !there { // it is old news, which the newest of its app replaces
+			of = newest[app(n)]
 		}
-		out = append(out, c)
+		out[of].From = append(out[of].From, i)
 	}
 	return out
 }
@@ -88,19 +92,22 @@ func groupNotes(notes []route.Note, by func(route.Note) string) (order []string,
 // newestOfMatters leaves out messages whose matter has newer ones, and repeats of an app's text. The newest of each app and of each matter stays; of ends that come
 // one after the other, such as those of an upgrade and of its tests, the newest of each reason.
 func newestOfMatters(notes []route.Note) []route.Note {
-	seen, ends := map[string]bool{}, map[string]bool{}
+	seen, reopened := map[string]bool{}, map[string]bool{} // by newer notes
 	var out []route.Note
 	for _, n := range slices.Backward(notes) {
 		key, text := matter.KeyOf(n.Message), n.Message.About.String()+"\x01"+n.Message.Text
 		if n.Message.Matter.Kind == "" && seen[text] {
 			continue
 		}
-		end, isEnd := key+"\x00"+n.Message.Reason, n.Message.Matter.Phase == notify.Ends
-		if !seen[key] || isEnd && ends[key] && !ends[end] {
+		own := key
+		if n.Message.Matter.Phase == notify.Ends {
+			own = key + "\x00" + n.Message.Reason
+		}
+		if !seen[own] && !reopened[key] {
 			out = append(out, n)
 		}
-		ends[key] = isEnd && (ends[key] || !seen[key])
-		seen[key], seen[text], ends[end] = true, true, isEnd
+		reopened[key] = reopened[key] || own == key
+		seen[key], seen[own], seen[text] = true, true, true
 	}
 	slices.Reverse(out)
 	return out

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -173,6 +174,35 @@ func TestMessagesOfOneLookAreJoined(t *testing.T) {
 	}
 	if alerts := payload.JoinMessages("pagerduty", []route.Note{contested("a"), contested("b"), contested("c"), contested("d"), settled("d")}); len(alerts) != 4 || alerts[3].Ended != true {
 		t.Errorf("a receiver of alerts gets %d", len(alerts))
+	}
+}
+
+// TestEachNoteIsOfOneContent: a note that is of none would wait for ever, and be sent when what made it old news is gone; one of two would be sent twice.
+func TestEachNoteIsOfOneContent(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	makers := []func(string) route.Note{contested, settled, applied, failed, waiting, func(app string) route.Note {
+		n := applied(app)
+		n.Message.Reason, n.Message.Text = "TestSucceeded", "test succeeded"
+		return n
+	}}
+	for _, kind := range payload.TypeNames() {
+		for range 300 {
+			var notes []route.Note
+			for range 1 + random.IntN(8) {
+				notes = append(notes, makers[random.IntN(len(makers))](string(rune('a'+random.IntN(5)))))
+			}
+			of := map[int]int{}
+			for _, c := range payload.JoinMessages(kind, notes) {
+				for _, i := range c.From {
+					of[i]++
+				}
+			}
+			for i, n := range notes {
+				if of[i] != 1 {
+					t.Fatalf("%s: of %d notes number %d (%s of %s) is of %d contents", kind, len(notes), i, n.Message.Reason, n.Message.About.Name, of[i])
+				}
+			}
+		}
 	}
 }
 
