@@ -100,7 +100,7 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 		return
 	}
 	for _, n := range news {
-		n.Revision = revisionOfNews(n, r)
+		n.Revision = revisionOfNews(n, r, e.app.Release != nil)
 		m := notify.Message{Event: n, Evidence: evidenceOfNews(n, r), Matter: matterOfNews(n, r)}
 		if n.Revision == r.Revision {
 			m.Origin = r.Origin
@@ -110,12 +110,12 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 }
 
 // revisionOfNews is which revision news is about: none where the source has none for the app, as in Flux; and what waits for a dependency is the one that the
-// status does not name yet.
-func revisionOfNews(n notify.Event, r report.Report) string {
-	if r.Stage == report.Fetch {
+// status does not name yet. Of a release the status alone has it, as the version of the chart.
+func revisionOfNews(n notify.Event, r report.Report, isRelease bool) string {
+	switch {
+	case r.Stage == report.Fetch:
 		return ""
-	}
-	if r.Stage == report.Depend {
+	case r.Stage == report.Depend && !isRelease:
 		return r.Revision
 	}
 	return n.Revision

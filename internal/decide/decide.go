@@ -44,7 +44,7 @@ type Finding struct {
 	Claimant string // who holds the claim, where one does: "HPA shop/web", or the ignore rule's name
 	// Reported says that the policy only reports the finding: an addition that it leaves.
 	Reported bool
-	NewInGit bool // Git itself has another value than before: that the live one is the old one is the work of no writer
+	NewInGit bool // Git itself has another value than before: the difference is no drift
 	// Overrides is the verdict of the pause that a request overrides, on a finding that is Correct for that; else empty.
 	Overrides Verdict
 	// NotApplied says that a count of Git's is not applied, and what decides it instead; empty for any other finding.

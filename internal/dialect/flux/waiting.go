@@ -1,6 +1,8 @@
 package flux
 
 import (
+	"time"
+
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,7 +28,7 @@ func (Kustomizations) Review(cr object.Object, r report.Report) report.Report {
 
 // healthCheckProgress is the report of a run that went through, as a Kustomization with wait or healthChecks has it: AwaitingHealth until all
 // objects that it waits for are healthy, HealthFailed when one has failed for good or the timeout is over. Once a revision was healthy it stays so while its objects
-// merely move (an autoscaler adds pods): until a run, such as that of each interval, has come upon one that is not healthy for as long as the timeout. As in Flux,
+// merely move (an autoscaler adds pods): until a run, such as that of each interval, has found one that was not healthy for as long as the timeout. As in Flux,
 // whose every run waits for health.
 func healthCheckProgress(cr object.Object, r report.Report, had kustomizev1.KustomizationStatus) report.Report {
 	r = complete(r)
@@ -83,14 +85,18 @@ func failedBefore(r report.Report, had kustomizev1.KustomizationStatus) bool {
 }
 
 func overdue(cr object.Object, r report.Report) bool {
-	read := &reading{}
-	return !r.Seen.IsZero() && r.Seen.Sub(r.At) >= read.app(cr, app.Policy{}).Timeout
+	return !r.Seen.IsZero() && r.Seen.Sub(r.At) >= timeoutOf(cr)
 }
 
-// isUnreadyForLong reports whether the newest run has come upon an object that was not healthy, and is not for as long as the timeout.
+// isUnreadyForLong reports whether the newest run has found an object that was not healthy, and has not been for as long as the timeout.
 func isUnreadyForLong(cr object.Object, r report.Report) bool {
+	return !r.UnreadySince.IsZero() && !r.At.Before(r.UnreadySince) && r.Seen.Sub(r.UnreadySince) >= timeoutOf(cr)
+}
+
+// timeoutOf is how long a run waits for health.
+func timeoutOf(cr object.Object) time.Duration {
 	read := &reading{}
-	return !r.UnreadySince.IsZero() && !r.At.Before(r.UnreadySince) && r.Seen.Sub(r.UnreadySince) >= read.app(cr, app.Policy{}).Timeout
+	return read.app(cr, app.Policy{}).Timeout
 }
 
 // waitCause is what the pods of the first object that is not there yet report, or why it cannot be judged, as the end of a sentence.
