@@ -26,7 +26,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if code, ok := compose.Hidden(os.Args[1:]); ok {
+	if code, ok := compose.RunHidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
 	os.Exit(m.Run())

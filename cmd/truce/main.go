@@ -25,7 +25,7 @@ func runProgram(args []string, version string) int {
 	if len(args) > 0 {
 		program, args = filepath.Base(args[0]), args[1:]
 	}
-	if code, ok := compose.Hidden(args); ok {
+	if code, ok := compose.RunHidden(args); ok {
 		return code
 	}
 	compose.Silence()

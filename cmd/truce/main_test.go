@@ -15,7 +15,7 @@ var names = []string{"truce", "argocd"}
 
 // TestMain makes the test binary the program: under one of its names, and when truce calls itself.
 func TestMain(m *testing.M) {
-	if code, ok := compose.Hidden(os.Args[1:]); ok {
+	if code, ok := compose.RunHidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
 	if slices.Contains(names, filepath.Base(os.Args[0])) {

@@ -29,8 +29,8 @@ func chartsAndKustomizations() helm.Renderer {
 	return h
 }
 
-// Hidden runs the commands that truce calls itself with, and what git calls it for. It reports false for all others.
-func Hidden(args []string) (code int, ok bool) {
+// RunHidden runs the commands that truce calls itself with, and what git calls it for. It reports false for all others.
+func RunHidden(args []string) (code int, ok bool) {
 	if git.IsSSHHelper() {
 		return git.SSHMain(context.Background(), args, os.Stdin, os.Stdout, os.Stderr), true
 	}

@@ -9,7 +9,7 @@ import (
 
 // TestMain lets the test binary be the worker processes that it starts.
 func TestMain(m *testing.M) {
-	if code, ok := Hidden(os.Args[1:]); ok {
+	if code, ok := RunHidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
 	kubetest.Main(m)

@@ -60,7 +60,7 @@ func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration
 			return 0 // what becomes known of it changes the report
 		}
 		for _, f := range o.Findings {
-			open = append(open, findings.Matter(o.ID, f))
+			open = append(open, findings.MatterOf(o.ID, f))
 		}
 	}
 	if h := r.State().Health; h.Code != health.Healthy && h.Code != health.Suspended {

@@ -96,7 +96,7 @@ func withHistory(in Input, d compare.Difference, w ownership.Writer) ownership.W
 	last := in.Memory.RecentChanges(path, in.Now)
 	w.Often = max(last.Corrections+last.Values+1, in.Witness.Changes[path])
 	switch seen := in.Memory.LastValue(path); {
-	case seen == nil || redact.IsSecret(in.Desired.ID()) || redact.IsMark(seen): // of a Secret's value only a mask is remembered
+	case seen == nil || redact.IsSecret(in.Desired.ID()) || redact.IsMasked(seen): // of a Secret's value only a mask is remembered
 	case field.EqualValues(seen, d.Live.Reveal()):
 		w.Often = max(w.Often-1, 1) // this value is counted
 		w.Before = in.Memory.PreviousValue(path)

@@ -291,7 +291,7 @@ func (r *appRun) reportRelease() {
 			First: releases.FirstDeployed(text), Last: releases.LastDeployed(text),
 		},
 		Renders:  r.app.Release.Renders,
-		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.Reset, Force: r.app.Release.Force, Past: map[int]record.Past{},
+		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.Reset, Force: r.app.Release.Force, Past: map[int]release.Past{},
 	}
 	if was != nil && was.Revision == next.Revision && was.Digest == next.Digest { // the run may have read another chart meanwhile
 		next.Content = was.Content
@@ -309,12 +309,12 @@ func (r *appRun) reportRelease() {
 }
 
 // pastRelease is an earlier release, as far as this process knows it.
-func (r *appRun) pastRelease(was *release.Installed, s releases.Stored) record.Past {
-	var out record.Past
+func (r *appRun) pastRelease(was *release.Installed, s releases.Stored) release.Past {
+	var out release.Past
 	switch {
 	case was == nil || was.Name != r.app.Release.Name:
 	case was.Revision == s.Revision:
-		out = record.Past{Content: was.Content, Action: was.Action}
+		out = release.Past{Content: was.Content, Action: was.Action}
 	default:
 		out = was.Past[s.Revision]
 	}

@@ -30,14 +30,14 @@ func (f *failures) note(key app.Key, id object.ID, code health.Code, now time.Ti
 	if f.since == nil {
 		f.since, f.changed, f.unready = sinces{}, map[app.Key]bool{}, sinces{}
 	}
-	f.unready.set(key, id, onlyIf(code != health.Healthy && code != health.Suspended, now))
-	if f.since.set(key, id, onlyIf(code == health.Degraded, now)) {
+	f.unready.set(key, id, timeWhere(code != health.Healthy && code != health.Suspended, now))
+	if f.since.set(key, id, timeWhere(code == health.Degraded, now)) {
 		f.changed[key] = true
 	}
 }
 
-// onlyIf is a time if something is so, and zero if it is not.
-func onlyIf(so bool, t time.Time) time.Time {
+// timeWhere is a time if something is so, and zero if it is not.
+func timeWhere(so bool, t time.Time) time.Time {
 	if so {
 		return t
 	}

@@ -122,7 +122,7 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 	}
 	newest := r.chart.stored[0]
 	var err error
-	if r.app.Release.History == release.KeepHistory {
+	if r.app.Release.History == record.KeepHistory {
 		err = r.setRelease(ctx, releases.State{Status: hook.Uninstalled, Description: "Uninstallation complete", Hooks: r.chart.runs})
 	} else if err = r.chart.store.Clear(ctx, r.chart.stored); err == nil {
 		r.chart.stored = nil

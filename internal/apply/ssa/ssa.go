@@ -180,7 +180,7 @@ func refusal(err error, id object.ID) error {
 		return err
 	}
 	conflicts := 0
-	for _, c := range causes(status.Status()) {
+	for _, c := range statusCauses(status.Status()) {
 		if c.Type == metav1.CauseTypeFieldManagerConflict {
 			conflicts++
 		}
@@ -245,7 +245,7 @@ const maxShownValue = 160
 func withoutLongValues(s metav1.Status) string {
 	const introduced = "Invalid value: "
 	text := s.Message
-	for _, c := range causes(s) {
+	for _, c := range statusCauses(s) {
 		value, wrong := c.Message, ""
 		if i := strings.LastIndex(value, ": "); i >= len(introduced) {
 			value, wrong = value[:i], value[i+len(": "):]
@@ -259,12 +259,12 @@ func withoutLongValues(s metav1.Status) string {
 
 // changesImmutable reports whether a change was refused because a field may not change, in the words of Kubernetes' own validation.
 func changesImmutable(s metav1.Status) bool {
-	return slices.ContainsFunc(causes(s), func(c metav1.StatusCause) bool {
+	return slices.ContainsFunc(statusCauses(s), func(c metav1.StatusCause) bool {
 		return strings.Contains(c.Message, "field is immutable") || strings.Contains(c.Message, "updates to statefulset spec for fields other than")
 	})
 }
 
-func causes(s metav1.Status) []metav1.StatusCause {
+func statusCauses(s metav1.Status) []metav1.StatusCause {
 	if s.Details == nil {
 		return nil
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 )
 
-// Matter returns the matter of a difference that holds.
-func Matter(id object.ID, f report.Finding) notify.Matter {
+// MatterOf returns the matter of a difference that holds.
+func MatterOf(id object.ID, f report.Finding) notify.Matter {
 	return matterOfFinding(id, field.PathString(f.Path), f, false)
 }
 

@@ -23,14 +23,14 @@ func ChartSpecOf(spec source.Spec, key app.SourceKey, index string, secrets sour
 		if key.Verify != (signing.Wanted{}) {
 			return spec, chartError(key, source.NotSupported, "the signature of a chart is checked where it is in an OCI registry: spec.verify wants a HelmRepository with type: oci")
 		}
-		spec = chartfile.SpecIn(spec, key.Chart, key.Version)
+		spec = chartfile.ChartSpec(spec, key.Chart, key.Version)
 		spec.Chart.Index = index
 		return spec, nil
 	case source.OCI:
 	default:
 		return spec, chartError(key, source.NotSupported, "it holds no charts by name")
 	}
-	spec = chartfile.SpecIn(spec, key.Chart, key.Version)
+	spec = chartfile.ChartSpec(spec, key.Chart, key.Version)
 	var err error
 	spec.Verify, err = VerificationOf(key, key.Verify, secrets)
 	return spec, err

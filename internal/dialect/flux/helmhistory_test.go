@@ -36,7 +36,7 @@ func TestTheHistoryOfAHelmRelease(t *testing.T) {
 	}{
 		"what was not written is listed": {
 			[]any{entry(1, "1.0.0", "deployed", "install", "a")},
-			release.Installed{Revision: 3, Status: hook.FailedRelease, Content: of("1.2.0", "c"), Action: hook.Upgrade, Past: map[int]record.Past{
+			release.Installed{Revision: 3, Status: hook.FailedRelease, Content: of("1.2.0", "c"), Action: hook.Upgrade, Past: map[int]release.Past{
 				1: {Status: hook.Superseded},
 				2: {Status: hook.FailedRelease, Content: of("1.1.0", "b"), Action: hook.Rollback},
 			}},
@@ -44,7 +44,7 @@ func TestTheHistoryOfAHelmRelease(t *testing.T) {
 		},
 		"what is not known is not made up": {
 			nil,
-			release.Installed{Revision: 2, Status: hook.Deployed, Content: of("1.1.0", "b"), Action: hook.Upgrade, Past: map[int]record.Past{1: {Status: hook.Superseded}}},
+			release.Installed{Revision: 2, Status: hook.Deployed, Content: of("1.1.0", "b"), Action: hook.Upgrade, Past: map[int]release.Past{1: {Status: hook.Superseded}}},
 			[]string{"2 deployed 1.1.0 c1.1.0 upgrade"},
 		},
 		"the chart that a later run reads is not the release's": {

@@ -173,7 +173,7 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 	install, upgrade := hr.GetInstall(), hr.GetUpgrade()
 	out.Template.Schema = schemaPolicy(install, upgrade)
 	if hr.GetUninstall().KeepHistory {
-		out.History = release.KeepHistory
+		out.History = record.KeepHistory
 	}
 	if upgrade.PreserveValues {
 		out.Template.Former = release.KeepFormer

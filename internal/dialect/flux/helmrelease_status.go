@@ -60,7 +60,7 @@ func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 	next := helmv2.Snapshots{now}
 	for _, old := range pastSnapshots(s.History, r) {
 		if old.Version == r.Revision && old.Digest == r.Digest {
-			stayAs(now, old, r.Action)
+			keepReleased(now, old, r.Action)
 		}
 		if old.Version >= r.Revision || len(next) == kept {
 			continue
@@ -83,8 +83,8 @@ func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 	s.LastHandledForceAt = cmp.Or(r.Force, s.LastHandledForceAt)
 }
 
-// stayAs leaves what a history says of the newest release: a release does not change, and the run may have read another chart.
-func stayAs(now, was *helmv2.Snapshot, action hook.Step) {
+// keepReleased leaves what a history says of the newest release: a release does not change, and the run may have read another chart.
+func keepReleased(now, was *helmv2.Snapshot, action hook.Step) {
 	now.ChartName, now.ChartVersion, now.AppVersion, now.ConfigDigest = was.ChartName, was.ChartVersion, was.AppVersion, was.ConfigDigest
 	if action == hook.Keep { // an earlier process has made it
 		now.Action = cmp.Or(was.Action, now.Action)
@@ -272,11 +272,11 @@ func (HelmReleases) News(before, now object.Object) []notify.Event {
 			out[0].Severity = notify.Info // of the failure there is an event of its own
 		}
 		for _, kind := range []string{helmv2.ReleasedCondition, helmv2.TestSuccessCondition} {
-			if failed := findCondition(is.Conditions, kind); failed != nil && failed.Status == metav1.ConditionFalse && isNew(had.Conditions, *failed) {
+			if failed := findCondition(is.Conditions, kind); failed != nil && failed.Status == metav1.ConditionFalse && hasChanged(had.Conditions, *failed) {
 				earlier = []notify.Event{{Severity: notify.Error, Reason: failed.Reason, Text: failed.Message, Revision: is.revision}}
 			}
 		}
-	case isOfTests(is.ready) && released != nil && released.Status == metav1.ConditionTrue && isNew(had.Conditions, *released):
+	case isOfTests(is.ready) && released != nil && released.Status == metav1.ConditionTrue && hasChanged(had.Conditions, *released):
 		earlier = []notify.Event{{Severity: notify.Info, Reason: released.Reason, Text: released.Message, Revision: is.revision}}
 	case is.ready.Status == metav1.ConditionTrue:
 		out = append(out, ignoredTests(had, is)...)
@@ -287,14 +287,14 @@ func (HelmReleases) News(before, now object.Object) []notify.Event {
 // ignoredTests is the event of tests that have failed, of a release that is Ready all the same.
 func ignoredTests(had, is outcome) []notify.Event {
 	tests := findCondition(is.Conditions, helmv2.TestSuccessCondition)
-	if tests == nil || tests.Status != metav1.ConditionFalse || !isNew(had.Conditions, *tests) {
+	if tests == nil || tests.Status != metav1.ConditionFalse || !hasChanged(had.Conditions, *tests) {
 		return nil
 	}
 	return []notify.Event{{Severity: notify.Error, Reason: tests.Reason, Text: tests.Message, Revision: is.revision}}
 }
 
-// isNew reports whether a condition says something else than before.
-func isNew(had []metav1.Condition, c metav1.Condition) bool {
+// hasChanged reports whether a condition says something else than before.
+func hasChanged(had []metav1.Condition, c metav1.Condition) bool {
 	known := findCondition(had, c.Type)
 	return known == nil || known.Reason != c.Reason || known.Message != c.Message
 }

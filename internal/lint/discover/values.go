@@ -112,7 +112,7 @@ func (t *finder) keepValues(o object.Object, v valuesObject) {
 	if id.Group != "" || id.Kind != "ConfigMap" && id.Kind != "Secret" {
 		return
 	}
-	values, err := variables.DataOf(o)
+	values, err := variables.TextValues(o)
 	if err != nil {
 		return
 	}

@@ -184,8 +184,8 @@ func (m Mask) sensitiveObject(o object.Object) (Shown, bool) {
 	return out, true
 }
 
-// IsMark reports whether a value is what a mask shows in place of another: two marks of different processes cannot be compared.
-func IsMark(v any) bool {
+// IsMasked reports whether a value is what a mask shows in place of another: two marks of different processes cannot be compared.
+func IsMasked(v any) bool {
 	s, ok := v.(string)
 	return ok && strings.HasPrefix(s, hiddenMark)
 }

@@ -20,7 +20,7 @@ type Spec struct {
 	// MaxHistory is how many releases are stored; 0 for no limit.
 	MaxHistory int
 	// History says what becomes of the stored releases when the app is deleted.
-	History History
+	History record.History
 	// Renamed says what is done where the chart has another name than the released one.
 	Renamed remedy.Renamed `json:",omitempty"`
 	// Version says what is appended to the version of the chart.
@@ -54,15 +54,6 @@ type Reference struct {
 	Optional bool // that it is not there is no error
 }
 
-// History says what becomes of the stored releases at an uninstall.
-type History string
-
-// The values of History.
-const (
-	DeleteHistory History = ""
-	KeepHistory   History = "keep" // as helm uninstall --keep-history does: the newest release is uninstalled, the others stay as they are
-)
-
 // VersionSource says what is appended to the version of a chart.
 type VersionSource string
 
@@ -92,8 +83,16 @@ type Installed struct {
 	Failure            hook.Step
 	Cause, RemedyCause string
 	// Past are the stored releases before, by revision.
-	Past map[int]record.Past
+	Past map[int]Past
 	// Blocked is why nothing more is done about it.
 	Blocked remedy.Blocked
 	Tests   []hook.TestRun // that were run of this release
+}
+
+// Past is an earlier release, and how it has ended.
+type Past struct {
+	record.Content // zero where this process did not make it
+	Status         hook.Status
+	Action         hook.Step // that has made it
+	Tests          []hook.TestRun
 }

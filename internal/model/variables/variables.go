@@ -124,8 +124,8 @@ func (s *Set) SecretValues() []string {
 	return values
 }
 
-// DataOf returns the text values of a ConfigMap, and those of a Secret decoded. Of a Secret in a manifest those of stringData win.
-func DataOf(o object.Object) (map[string]string, error) {
+// TextValues returns the text values of a ConfigMap, and those of a Secret decoded. Of a Secret in a manifest those of stringData win.
+func TextValues(o object.Object) (map[string]string, error) {
 	out := map[string]string{}
 	data, _ := o["data"].(map[string]any)
 	for k, v := range data {

@@ -50,16 +50,16 @@ func TestWithoutVariablesNothingIsReplacedUnlessAlways(t *testing.T) {
 
 func TestTheDataOfASecretIsDecoded(t *testing.T) {
 	secret := object.Object{"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"a": "eA==", "b": "eA=="}, "stringData": map[string]any{"b": "y"}}
-	got, err := variables.DataOf(secret)
+	got, err := variables.TextValues(secret)
 	if diff := cmp.Diff(map[string]string{"a": "x", "b": "y"}, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 	secret["data"] = map[string]any{"a": "not base64"}
-	if _, err := variables.DataOf(secret); err == nil {
+	if _, err := variables.TextValues(secret); err == nil {
 		t.Error("what is no base64 is taken")
 	}
 	open := object.Object{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"a": "eA=="}, "stringData": map[string]any{"b": "y"}}
-	if got, _ := variables.DataOf(open); !cmp.Equal(got, map[string]string{"a": "eA=="}) {
+	if got, _ := variables.TextValues(open); !cmp.Equal(got, map[string]string{"a": "eA=="}) {
 		t.Error(got)
 	}
 }

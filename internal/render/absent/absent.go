@@ -11,8 +11,8 @@ import "errors"
 // Err is the cause of errors about a source that has no directory, or no Helm chart, where an app says.
 var Err = errors.New("nothing to render")
 
-// Cause is an error whose cause is Err, too.
-func Cause(err error) error { return absent{err} }
+// WithCause is an error whose cause is Err, too.
+func WithCause(err error) error { return absent{err} }
 
 type absent struct{ error }
 

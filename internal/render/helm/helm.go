@@ -60,7 +60,7 @@ func (h Renderer) renderChart(ctx context.Context, r render.Request, asked *look
 	}
 	chart, err := loadChart(r)
 	if err != nil {
-		return render.Result{}, absent.Cause(err)
+		return render.Result{}, absent.WithCause(err)
 	}
 	if r.Chart, err = withFiles(r); err != nil {
 		return render.Result{}, err

@@ -104,11 +104,11 @@ func CheckDirectory(files fs.FS, dir string) error {
 	info, err := fs.Stat(files, dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return absent.Cause(fmt.Errorf("render %s: the path does not exist in this revision", dir))
+		return absent.WithCause(fmt.Errorf("render %s: the path does not exist in this revision", dir))
 	case err != nil:
 		return fmt.Errorf("render %s: %w", dir, err)
 	case !info.IsDir():
-		return absent.Cause(fmt.Errorf("render %s: the path is a file, want the directory that holds it", dir))
+		return absent.WithCause(fmt.Errorf("render %s: the path is a file, want the directory that holds it", dir))
 	}
 	return nil
 }

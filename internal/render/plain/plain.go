@@ -42,7 +42,7 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 		return nil, err
 	}
 	limits := r.Limits.OrDefault()
-	read := reader(r)
+	read := manifestReader(r)
 	var all []render.Object
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
@@ -70,8 +70,8 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 	return all, checkUnique(all)
 }
 
-// reader is how the one for whom the manifests are rendered reads a file.
-func reader(r render.Request) func(string, []byte) ([]render.Object, error) {
+// manifestReader is how the one for whom the manifests are rendered reads a file.
+func manifestReader(r render.Request) func(string, []byte) ([]render.Object, error) {
 	if r.Directory != nil {
 		return kubectlManifests
 	}

@@ -50,7 +50,7 @@ func (f fetcher) chart(ctx context.Context, a upstream.Address) (brought, error)
 	if _, err := f.options.Hosts.Check(scheme, a.Host()); err != nil {
 		return brought{}, err
 	}
-	artifact, err := f.options.Charts.Fetch(ctx, chartfile.SpecIn(spec, a.Chart, a.Ref))
+	artifact, err := f.options.Charts.Fetch(ctx, chartfile.ChartSpec(spec, a.Chart, a.Ref))
 	if err != nil {
 		return brought{}, explainedChart(err, f.options.Hosts)
 	}

@@ -38,7 +38,7 @@ func ReadKeys(ctx context.Context, reader live.Reader, key app.Key, d decryption
 	case err != nil:
 		return nil, nil, fmt.Errorf("cannot get sops decryption Secret '%s': %w", set.Secret, err)
 	}
-	data, err := variables.DataOf(o)
+	data, err := variables.TextValues(o)
 	if err != nil {
 		return nil, nil, fmt.Errorf("sops decryption Secret '%s': %w", set.Secret, err)
 	}

@@ -37,7 +37,7 @@ func ReadChartValues(ctx context.Context, reader live.Reader, namespace string, 
 		case err != nil:
 			return nil, fmt.Errorf("could not resolve %s chart values reference '%s/%s' with key '%s': %w", ref.Kind, namespace, ref.Name, ref.Key, err)
 		}
-		data, err := variables.DataOf(o)
+		data, err := variables.TextValues(o)
 		if err != nil {
 			return nil, err
 		}
@@ -95,5 +95,5 @@ func readData(ctx context.Context, reader live.Reader, namespace string, ref var
 	case err != nil:
 		return nil, fmt.Errorf("substitute from '%s/%s' error: %w", ref.Kind, ref.Name, err)
 	}
-	return variables.DataOf(o)
+	return variables.TextValues(o)
 }

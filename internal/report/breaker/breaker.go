@@ -29,7 +29,7 @@ func ApplyJournal(f report.Finding, entries []journal.Entry, now time.Time) repo
 			newest = e
 		}
 	}
-	masked := redact.IsSecret(newest.Object) || redact.IsMark(newest.Git) // another process's masks
+	masked := redact.IsSecret(newest.Object) || redact.IsMasked(newest.Git) // another process's masks
 	if !masked && !field.EqualValues(newest.Git, f.Desired) {
 		return f
 	}

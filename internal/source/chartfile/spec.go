@@ -16,8 +16,8 @@ const layerType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 // exactForm is one version. Everything else is a range.
 var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
-// SpecIn says what to fetch for one chart of a repository, given what to fetch for the repository itself: a registry (source.OCI), or one with an index.
-func SpecIn(repository source.Spec, name, version string) source.Spec {
+// ChartSpec says what to fetch for one chart of a repository, given what to fetch for the repository itself: a registry (source.OCI), or one with an index.
+func ChartSpec(repository source.Spec, name, version string) source.Spec {
 	out := repository
 	if out.Kind != source.OCI {
 		out.Chart.Name, out.Chart.Version = name, version
@@ -54,5 +54,5 @@ func (d Dependency) Spec() (source.Spec, error) {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return fail(source.NotSupported, "its repository is neither https:// nor oci://, nor file:// and a path from the chart")
 	}
-	return SpecIn(spec, d.Name, d.Version), nil
+	return ChartSpec(spec, d.Name, d.Version), nil
 }

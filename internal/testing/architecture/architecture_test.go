@@ -39,6 +39,9 @@ var rules = []rule{
 	{"small-interfaces", interfacesAreSmall},
 	{"few-names", packagesSayLittle},
 	{"no-init", noInit},
+	{"names-say-what-they-do", namesSayWhatTheyDo},
+	{"few-function-fields", fieldsAreNoFunctions},
+	{"short-chains", chainsAreShort},
 	{"no-sleep-in-tests", testsDoNotSleep},
 }
 

@@ -24,7 +24,7 @@ import (
 
 // TestMain lets the test binary be the worker processes that it starts.
 func TestMain(m *testing.M) {
-	if code, ok := compose.Hidden(os.Args[1:]); ok {
+	if code, ok := compose.RunHidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
 	kubetest.Main(m)

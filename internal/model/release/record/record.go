@@ -1,16 +1,12 @@
-// Package record answers: what is remembered of a Helm release that another one has followed?
+// Package record answers: what is remembered of what a Helm release was made of?
 //
-// In: what a release was made of, and how it has ended.
+// In: a release, while it is the newest one.
 // Out: values, as custom resources and this process keep them.
 // Promise: none of them changes when the next release is made.
-// Not here: the releases that are stored (apply/releases), the newest one (release).
+// Not here: the releases that are stored (apply/releases), how they have ended (release).
 package record
 
-import (
-	"time"
-
-	"github.com/truce-gitops/truce/internal/model/release/hook"
-)
+import "time"
 
 // Content is what a release is made of.
 type Content struct {
@@ -19,16 +15,17 @@ type Content struct {
 	First, Last                                time.Time // when the name, and this release, was deployed
 }
 
-// Past is an earlier release, and how it has ended.
-type Past struct {
-	Content // zero where this process did not make it
-	Status  hook.Status
-	Action  hook.Step // that has made it
-	Tests   []hook.TestRun
-}
-
 // Former is one that another replaces: it is uninstalled.
 type Former struct {
 	Name, Namespace, Storage string
 	Known                    map[int]string // the digests of its releases, by revision, as the custom resource remembers them
 }
+
+// History says what becomes of the stored releases at an uninstall.
+type History string
+
+// The values of History.
+const (
+	DeleteHistory History = ""
+	KeepHistory   History = "keep" // as helm uninstall --keep-history does: the newest release is uninstalled, the others stay as they are
+)
