@@ -1,9 +1,11 @@
 package discover
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -16,7 +18,8 @@ import (
 // chartReference is how an app, or one of its sources, names a chart of a repository of charts or of a registry.
 type chartReference struct {
 	repository, name, version string
-	why                       string // it is not known where the chart is
+	files                     []string // that replace the chart's own values
+	why                       string   // it is not known where the chart is
 }
 
 // String is the chart as a person reads it.
@@ -74,7 +77,7 @@ func (t *finder) chartOfRelease(k app.SourceKey) chartReference {
 	var found []chartReference
 	for _, d := range t.repositories[sourceName(k)] {
 		one := t.describedChart(k, d.object)
-		if !slices.Contains(found, one) {
+		if !slices.ContainsFunc(found, func(r chartReference) bool { return reflect.DeepEqual(r, one) }) {
 			found = append(found, one)
 		}
 	}
@@ -93,33 +96,42 @@ func (t *finder) describedChart(k app.SourceKey, cr object.Object) chartReferenc
 		return chartReference{repository: cr.StringAt("spec", "url"), name: k.Chart, version: k.Version}
 	case ociRepository:
 		repository, name := path.Split(strings.TrimRight(cr.StringAt("spec", "url"), "/"))
-		r := chartReference{repository: strings.TrimRight(repository, "/"), name: name, version: cr.StringAt("spec", "ref", "semver")}
-		tag := cr.StringAt("spec", "ref", "tag")
-		switch {
-		case cr.StringAt("spec", "ref", "digest") != "":
-			r.why = "it is named by a digest"
-		case r.version == "" && !(upstream.Address{Chart: name, Ref: tag}).IsPinned():
-			r.why = "it is named by a tag that is no version"
-		case r.version == "":
-			r.version = tag
-		}
+		r := chartReference{repository: strings.TrimRight(repository, "/"), name: name}
+		r.version, r.why = versionOf(cr)
 		return r
 	case helmChart:
-		r := chartReference{name: cr.StringAt("spec", "chart")}
+		name := cr.StringAt("spec", "chart")
+		if from := cr.StringAt("spec", "sourceRef", "kind"); from != helm {
+			return chartReference{name: name, why: k.String() + " is read from a " + from}
+		}
+		r := t.chartOfRelease(app.SourceKey{
+			Kind: helm, Namespace: cr.Namespace(), Name: cr.StringAt("spec", "sourceRef", "name"), Chart: name, Version: cr.StringAt("spec", "version"),
+		})
 		files, _ := cr.At("spec", "valuesFiles").([]any)
-		switch from := cr.StringAt("spec", "sourceRef", "kind"); {
-		case from != helm:
-			r.why = k.String() + " is read from a " + from
-		case len(files) > 0:
-			r.why = k.String() + " has values files of its own"
-		default:
-			return t.chartOfRelease(app.SourceKey{
-				Kind: helm, Namespace: cr.Namespace(), Name: cr.StringAt("spec", "sourceRef", "name"), Chart: r.name, Version: cr.StringAt("spec", "version"),
-			})
+		for _, f := range files {
+			one, _ := f.(string)
+			r.files = append(r.files, one)
 		}
 		return r
 	}
 	return chartReference{name: k.Chart, why: "it is in " + k.String()}
+}
+
+// versionOf says which artifact an OCIRepository names, as upstream.ParseChart takes it, or why that is not known. As in Flux, a digest goes before a range,
+// and that before a tag.
+func versionOf(cr object.Object) (version, why string) {
+	digest, versions, tag := cr.StringAt("spec", "ref", "digest"), cr.StringAt("spec", "ref", "semver"), cmp.Or(cr.StringAt("spec", "ref", "tag"), "latest")
+	switch {
+	case digest != "":
+		return "@" + digest, ""
+	case versions != "" && cr.StringAt("spec", "ref", "semverFilter") != "":
+		return "", "its versions are filtered by semverFilter"
+	case versions != "":
+		return versions, ""
+	case (upstream.Address{Chart: "chart", Ref: tag}).IsPinned():
+		return tag, ""
+	}
+	return ":" + tag, ""
 }
 
 // chartElsewhere says why the chart is not looked into; the zero Skipped where it is fetched.
@@ -149,10 +161,11 @@ func (t *finder) placeRelease(w *wanted) {
 		return
 	}
 	spec := *w.unit.App.Release
-	spec.Template.Files = slices.Clone(spec.Template.Files)
-	for i, f := range spec.Template.Files {
-		spec.Template.Files[i] = path.Join(at.Name(), f)
+	files := slices.Concat(spec.Template.Files, c.files) // only one of both is there: a chart that is referred to has its own
+	for i, f := range files {
+		files[i] = path.Join(at.Name(), f)
 	}
+	spec.Template.Files = files
 	w.unit.App.Path, w.unit.App.Release = at.Name(), &spec
 }
 

@@ -53,14 +53,15 @@ func TestChartsOfRepositoriesAreLookedInto(t *testing.T) {
 	r.Push("web", "1.0.0", files)
 	r.Push("web", "1.1.0", files)
 	layer := ocitest.Layer{MediaType: "application/vnd.cncf.helm.chart.content.v1.tar+gzip", Data: charttest.Package("web", "3.0.0", files)}
-	registry.PushLayers("charts/web", "3.0.0", nil, layer)
+	digest := registry.PushLayers("charts/web", "3.0.0", nil, layer)
+	registry.PushLayers("charts/web", "latest", nil, ocitest.Layer{MediaType: layer.MediaType, Data: charttest.Package("web", "4.0.0", files)})
 	host := strings.TrimPrefix(r.Server.URL, "http://")
 	golden.Run(t, "testdata/remote/*.txtar", func(t *testing.T, in golden.Files) string {
 		for name := range in {
-			in[name] = strings.NewReplacer("REPOSITORY", host, "REGISTRY", registry.Host).Replace(in[name])
+			in[name] = strings.NewReplacer("REPOSITORY", host, "REGISTRY", registry.Host, "DIGEST", digest).Replace(in[name])
 		}
 		out := text(lookedInto(t, in, upstream.Hosts{Listed: []string{"http://" + host, "http://" + registry.Host}}))
-		return strings.NewReplacer(host, "REPOSITORY", registry.Host, "REGISTRY").Replace(out)
+		return strings.NewReplacer(host, "REPOSITORY", registry.Host, "REGISTRY", digest, "DIGEST").Replace(out)
 	})
 	if r.Presented() {
 		t.Error("credentials were sent")

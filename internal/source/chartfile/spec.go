@@ -17,6 +17,7 @@ const layerType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
 // ChartSpec says what to fetch for one chart of a repository, given what to fetch for the repository itself: a registry (source.OCI), or one with an index.
+// A version of a registry's may also be a tag, as in ":latest", or a digest, as in "@sha256:…".
 func ChartSpec(repository source.Spec, name, version string) source.Spec {
 	out := repository
 	if out.Kind != source.OCI {
@@ -25,9 +26,17 @@ func ChartSpec(repository source.Spec, name, version string) source.Spec {
 	}
 	out.URL = strings.TrimSuffix(out.URL, "/") + "/" + strings.Trim(name, "/")
 	out.MediaType, out.Whole = layerType, true
-	out.Ref = source.Ref{SemVer: cmp.Or(version, "*")}
-	if exactForm.MatchString(version) {
+	tag, tagged := strings.CutPrefix(version, ":")
+	digest, pinned := strings.CutPrefix(version, "@")
+	switch {
+	case tagged:
+		out.Ref = source.Ref{Tag: tag}
+	case pinned:
+		out.Ref = source.Ref{Name: digest}
+	case exactForm.MatchString(version):
 		out.Ref = source.Ref{Tag: strings.ReplaceAll(version, "+", "_")} // as Helm writes a tag, which may have no "+"
+	default:
+		out.Ref = source.Ref{SemVer: cmp.Or(version, "*")}
 	}
 	return out
 }

@@ -15,11 +15,15 @@ var (
 	// exactVersion is one version of a chart. Everything else is a range.
 	exactVersion = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
+	// namedForm is a tag or a digest of a registry, as references to its artifacts have it.
+	namedForm = regexp.MustCompile(`^(:[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64})$`)
+
 	errRepository = errors.New("want https:// or oci:// and the address of a repository of charts, without a query")
 	errChartName  = errors.New("this is no name of a chart in a repository")
 )
 
-// ParseChart reads where a chart is, as helmCharts of a kustomization says it. An empty version is the newest one; else it is a version, or a range.
+// ParseChart reads where a chart is, as helmCharts of a kustomization says it. An empty version is the newest one; else it is a version, or a range; of a
+// registry also a tag that is no version, as in ":latest", or a digest, as in "@sha256:…".
 func ParseChart(repository, name, version string) (Address, error) {
 	u, err := url.Parse(strings.TrimSpace(repository))
 	switch {
@@ -40,7 +44,10 @@ func ParseChart(repository, name, version string) (Address, error) {
 // chartString is the address of a chart as a person reads it.
 func (a Address) chartString() string {
 	out := "chart " + a.Chart
-	if a.Ref != "" {
+	switch {
+	case namedForm.MatchString(a.Ref):
+		out += a.Ref
+	case a.Ref != "":
 		out += " " + a.Ref
 	}
 	return out + " of " + a.URL

@@ -10,6 +10,7 @@ import (
 )
 
 func TestAChartOfARepositoryHasAPlaceOfItsOwn(t *testing.T) {
+	digest := "@sha256:" + strings.Repeat("0a", 32)
 	for _, c := range []struct {
 		repository, name, version string
 		want                      upstream.Address
@@ -20,6 +21,8 @@ func TestAChartOfARepositoryHasAPlaceOfItsOwn(t *testing.T) {
 		{"http://h:8080/a@b/c", "web", "", upstream.Address{URL: "http://h:8080/a@b/c", Dir: ".", Chart: "web"}, "http-chart/h:8080/a%40b/c/web@HEAD", "chart web of http://h:8080/a@b/c", false},
 		{" oci://r.example/charts ", "w_e.b", ">=1 <2/3", upstream.Address{URL: "oci://r.example/charts", Ref: ">=1 <2/3", Dir: ".", Chart: "w_e.b"}, "oci-chart/r.example/charts/w_e.b@>=1 <2%2F3", "chart w_e.b >=1 <2/3 of oci://r.example/charts", false},
 		{"https://h/100%25", "web", "v1.0.0-rc.1+b@d", upstream.Address{URL: "https://h/100%25", Ref: "v1.0.0-rc.1+b@d", Dir: ".", Chart: "web"}, "https-chart/h/100%2525/web@v1.0.0-rc.1+b@d", "chart web v1.0.0-rc.1+b@d of https://h/100%25", false},
+		{"oci://h", "web", ":latest", upstream.Address{URL: "oci://h", Ref: ":latest", Dir: ".", Chart: "web"}, "oci-chart/h/web@:latest", "chart web:latest of oci://h", false},
+		{"oci://h", "web", digest, upstream.Address{URL: "oci://h", Ref: digest, Dir: ".", Chart: "web"}, "oci-chart/h/web@" + digest, "chart web" + digest + " of oci://h", true},
 	} {
 		got, err := upstream.ParseChart(c.repository, c.name, c.version)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {

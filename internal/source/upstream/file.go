@@ -74,7 +74,7 @@ func (a Address) Sum() string {
 // which a repository does not publish twice.
 func (a Address) IsPinned() bool {
 	if a.Chart != "" {
-		return exactVersion.MatchString(a.Ref)
+		return exactVersion.MatchString(a.Ref) || namedForm.MatchString(a.Ref) && a.Ref[0] == '@'
 	}
 	if a.File {
 		return a.Ref != ""
