@@ -44,7 +44,7 @@ func (sentry) build(t Target, c Content) (Request, error) {
 	m := c.Message
 	body := map[string]any{
 		"event_id": hashText(c.ID), "timestamp": timestampOf(m.At), "platform": "other", "level": severityText(c), "logger": reporter,
-		"message": map[string]any{"formatted": shorten(c.Title+": "+c.Text(), 8000)}, "fingerprint": []string{hashText(c.Key)},
+		"logentry": map[string]any{"formatted": shorten(c.Title+": "+c.Text(), 8000)}, "fingerprint": []string{hashText(c.Key)},
 		"tags": map[string]string{"kind": m.About.Kind, "name": m.About.Name, "namespace": m.About.Namespace, "reason": m.Reason}, "extra": factMap(c),
 	}
 	if t.Channel != "" {
