@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -29,8 +30,8 @@ func (c *Controller) writeInventory(ctx context.Context, key app.Key) time.Durat
 		return recordAgain
 	}
 	err := c.engineOf(key).WriteInventory(ctx, key)
-	if err != nil && ctx.Err() == nil { // else lastRecords tries once more
-		c.Log.Warn("record", "app", key.String(), "error", err.Error())
+	if err != nil && ctx.Err() == nil { // else writeLastInventories tries once more
+		c.Log.Warn("write inventory", "app", key.String(), "error", err.Error())
 		return recordPatient
 	}
 	return 0
@@ -42,17 +43,19 @@ func (c *Controller) writeLastInventories(ctx context.Context) {
 	defer cancel()
 	var g errgroup.Group
 	g.SetLimit(c.Workers.Statuses)
-	for _, key := range c.pendingInventories() {
+	pending := c.pendingInventories()
+	failed := make([]error, len(pending))
+	for i, key := range pending {
 		g.Go(func() error {
-			c.recoverPanic("inventory", key.String(), func() {
-				if err := c.engineOf(key).WriteInventory(ctx, key); err != nil {
-					c.Log.Warn("record", "app", key.String(), "error", err.Error())
-				}
-			})
+			c.recoverPanic("inventory", key.String(), func() { failed[i] = c.engineOf(key).WriteInventory(ctx, key) })
 			return nil
 		})
 	}
 	_ = g.Wait() // the functions return no error
+	failed = slices.DeleteFunc(failed, func(err error) bool { return err == nil })
+	if len(failed) > 0 {
+		c.Log.Warn("some inventories do not say yet what was compared: the next start reads their objects", "apps", len(failed), "error", failed[0].Error())
+	}
 }
 
 // pendingInventories lists the apps of all clusters whose inventories are left to be written.
