@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,10 +31,40 @@ const (
 
 var errClosed = errors.New("the git store is closed")
 
+// mostWaiting is how many processes wait for another read at a time. An app of a repository of its own reads once for a commit: a process for each of a
+// thousand, for half a minute, is half a gigabyte.
+const mostWaiting = 8
+
+// waitingReaders are the readers whose processes wait for another read, the one that has waited longest first.
+type waitingReaders struct {
+	mu  sync.Mutex
+	all []*objectReader
+}
+
+// add has a reader wait, and returns the one that waits no more; nil for none.
+func (w *waitingReaders) add(o *objectReader) *objectReader {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = append(slices.DeleteFunc(w.all, func(r *objectReader) bool { return r == o }), o)
+	if len(w.all) <= mostWaiting {
+		return nil
+	}
+	first := w.all[0]
+	w.all = w.all[1:]
+	return first
+}
+
+func (w *waitingReaders) remove(o *objectReader) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.all = slices.DeleteFunc(w.all, func(r *objectReader) bool { return r == o })
+}
+
 // objectReader reads objects of one repository through one long-lived `git cat-file --batch`. Such a process sees
 // objects that are added later, and survives a repack under it.
 type objectReader struct {
-	start func() *exec.Cmd
+	start   func() *exec.Cmd
+	waiting *waitingReaders // of all repositories of the store
 
 	mu     sync.Mutex
 	cmd    *exec.Cmd
@@ -53,6 +84,16 @@ type object struct {
 // read returns the object that a name of gitrevisions(7) leads to. Its content is checked against its hash. A process
 // that died is replaced once.
 func (o *objectReader) read(name string) (object, error) {
+	got, err := o.readLocked(name)
+	// Another reader's lock is tried when this one's is free: whose lock is taken then reads, and waits again afterwards.
+	if other := o.waiting.add(o); other != nil && other.mu.TryLock() {
+		other.stop()
+		other.mu.Unlock()
+	}
+	return got, err
+}
+
+func (o *objectReader) readLocked(name string) (object, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
@@ -146,6 +187,7 @@ func (o *objectReader) stop() {
 	if o.cmd == nil {
 		return
 	}
+	o.waiting.remove(o)
 	killGroup(o.cmd)()
 	_ = o.cmd.Wait() // killed by us: its answer says nothing
 	o.cmd, o.in, o.out = nil, nil, nil
@@ -184,8 +226,8 @@ func killGroup(cmd *exec.Cmd) func() {
 }
 
 // newObjects prepares a reader of dir; the process starts with the first read.
-func newObjects(r runner, dir string) *objectReader {
-	return &objectReader{start: func() *exec.Cmd {
+func newObjects(r runner, dir string, waiting *waitingReaders) *objectReader {
+	return &objectReader{waiting: waiting, start: func() *exec.Cmd {
 		return r.command(context.Background(), dir, offline, "cat-file", "--batch")
 	}}
 }

@@ -47,7 +47,7 @@ type Store struct {
 	lock    *os.File
 	key     []byte // turns address and credentials into a clone's name
 	runner  runner
-	blobs   *blobCache
+	shared  *shared
 	flights flights
 
 	mu     sync.Mutex
@@ -110,7 +110,7 @@ func newStore(o Options, r runner) (*Store, error) {
 		o.CacheBytes = 64 << 20
 	}
 	return &Store{
-		options: o, key: key, runner: r, blobs: newBlobCache(o.CacheBytes),
+		options: o, key: key, runner: r, shared: &shared{blobs: newBlobCache(o.CacheBytes)},
 		repos: map[string]*repository{}, clones: map[string]*clone{},
 	}, nil
 }
@@ -239,7 +239,7 @@ func (s *Store) repository(dir string) *repository {
 	defer s.mu.Unlock()
 	r, ok := s.repos[dir]
 	if !ok {
-		r = newRepository(dir, s.runner, s.blobs)
+		r = newRepository(dir, s.runner, s.shared)
 		s.repos[dir] = r
 	}
 	return r

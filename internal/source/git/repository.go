@@ -24,7 +24,7 @@ type repository struct {
 	dir     string
 	runner  runner
 	objects *objectReader
-	blobs   *blobCache
+	shared  *shared
 
 	mu    sync.Mutex
 	trees recent // what was read lately, so that many apps of one repository share it
@@ -33,8 +33,14 @@ type repository struct {
 	suspected atomic.Bool
 }
 
-func newRepository(dir string, r runner, blobs *blobCache) *repository {
-	return &repository{dir: dir, runner: r, blobs: blobs, objects: newObjects(r, dir)}
+// shared is what the repositories of a store have together.
+type shared struct {
+	blobs   *blobCache
+	waiting waitingReaders
+}
+
+func newRepository(dir string, r runner, shared *shared) *repository {
+	return &repository{dir: dir, runner: r, shared: shared, objects: newObjects(r, dir, &shared.waiting)}
 }
 
 // findGitDir finds the git directory of a path: bare, with .git inside, or a linked worktree whose .git is a file.
@@ -276,7 +282,7 @@ func treeError(err error) error {
 
 // Blob implements tree.Blobs.
 func (r *repository) Blob(hash string) ([]byte, error) {
-	if data, ok := r.blobs.get(r.dir, hash); ok {
+	if data, ok := r.shared.blobs.get(r.dir, hash); ok {
 		return data, nil
 	}
 	got, err := r.read(hash)
@@ -287,7 +293,7 @@ func (r *repository) Blob(hash string) ([]byte, error) {
 		r.suspected.Store(true)
 		return nil, fmt.Errorf("object %s is gone from the repository", hash)
 	}
-	r.blobs.put(r.dir, hash, got.data)
+	r.shared.blobs.put(r.dir, hash, got.data)
 	return got.data, nil
 }
 
