@@ -265,12 +265,13 @@ func (n news) isFor(kind string) bool {
 	if payload.IsCommitStatus(kind) {
 		return n.isResult
 	}
-	return n.said && (!n.idle || payload.TakesAll(kind))
+	return n.said && (!n.idle || route.TakesIdle(kind))
 }
 
 // step brings a matter on by a message, and queues the message where it is to be said.
 func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool) error {
-	n := news{idle: matter.ChangesNothing(tx.State(matter.KeyOf(m)), m)}
+	was := tx.State(matter.KeyOf(m))
+	n := news{idle: matter.ChangesNothing(was, m)}
 	var err error
 	if n.said, err = advance(tx, matter.KeyOf(m), m); err != nil {
 		return err
@@ -283,13 +284,16 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 	for _, a := range o.alerts {
 		to := route.Key{Namespace: a.alert.Key.Namespace, Name: a.alert.Provider}
 		p, there := o.providers[to]
-		if !there || p.provider.Suspended || len(p.provider.Problems) > 0 || !a.alert.Takes(m) {
+		if !there || p.provider.Suspended || len(p.provider.Problems) > 0 || !n.isFor(p.provider.Type) {
 			continue
 		}
-		if !n.isFor(p.provider.Type) {
+		note, takes := payload.NoteFor(p.provider.Type, a.alert, m, was)
+		if !takes {
 			continue
 		}
-		note := a.alert.Address(m)
+		if n.idle {
+			note.MarkIdle()
+		}
 		payload.NameStatus(p.provider.StatusName, &note, p.cr, a.cr)
 		if err := tx.Push(to, note); err != nil {
 			return err

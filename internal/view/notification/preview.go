@@ -142,16 +142,21 @@ func (t *replay) endedBy(m notify.Message) []notify.Message {
 
 func (t *replay) say(m notify.Message) {
 	key := matter.KeyOf(m)
-	next, said := matter.Advance(t.states[key], m)
+	was := t.states[key]
+	next, said := matter.Advance(was, m)
 	t.states[key] = next
 	wants := payload.IsCommitStatus(t.past.Type)
-	if _, isResult := payload.ResultOf(m); !said || wants && !isResult || !t.past.Alert.Takes(m) {
+	if _, isResult := payload.ResultOf(m); !said || wants && !isResult {
+		return
+	}
+	note, takes := payload.NoteFor(t.past.Type, t.past.Alert, m, was)
+	if !takes {
 		return
 	}
 	if deliver.DefaultWindows().IsDue(t.waiting, m.At) {
 		t.flush()
 	}
-	t.waiting = append(t.waiting, t.past.Alert.Address(m))
+	t.waiting = append(t.waiting, note)
 }
 
 func (t *replay) flush() {

@@ -28,8 +28,8 @@ func isProgram(kind string) bool {
 	return slices.Contains([]string{"githubdispatch", "generic", "generic-hmac", "nats", "googlepubsub", "azureeventhub", "otel"}, kind)
 }
 
-// TakesAll reports whether a type of receiver gets the messages of revisions that have changed nothing, as in Flux.
-func TakesAll(kind string) bool { return kind == "generic" || kind == "generic-hmac" }
+// isForPeople reports whether messages about many apps may be joined into one about all of them. Grafana shows an annotation by the tags of its app.
+func isForPeople(kind string) bool { return !isOnCall(kind) && !isProgram(kind) && kind != "grafana" }
 
 // JoinMessages returns what is sent of the notes of one Alert, in the order of time: for a receiver of alerts one content a matter, the newest; for one of
 // commit statuses one a commit and app; for one of comments one an app and pull request; for a program one an app and reason; else one an app, and for people one in all where there are
@@ -48,12 +48,12 @@ func JoinMessages(kind string, all []route.Note) []Content {
 	app := func(n route.Note) string { return n.Message.About.String() }
 	by := app
 	if isOnCall(kind) {
-		by = func(n route.Note) string { return matter.KeyOf(n.Message) }
+		by = matterOf
 	} else if isProgram(kind) {
 		by = func(n route.Note) string { return app(n) + "\x00" + n.Message.Reason }
 	}
 	order, groups := groupNotes(notes, by)
-	if !isOnCall(kind) && !isProgram(kind) && len(groups) > mostApps {
+	if isForPeople(kind) && len(groups) > mostApps {
 		c := summaryOf(notes, len(groups))
 		for i := range all {
 			c.From = append(c.From, i)
@@ -72,6 +72,9 @@ func JoinMessages(kind string, all []route.Note) []Content {
 			of = newest[app(n)]
 		}
 		out[of].From = append(out[of].From, i)
+		if n.Before != nil { // of old news too: an alert that nothing closes stays
+			out[of].Closes = append(out[of].Closes, *n.Before)
+		}
 	}
 	return out
 }
@@ -172,12 +175,20 @@ func contentAbout(notes []route.Note) Content {
 			main = n
 		}
 	}
-	c := Content{Message: main.Message, Labels: main.Labels, Count: len(notes), Key: matter.KeyOf(main.Message), Ended: main.Message.Matter.Phase == notify.Ends}
+	c := Content{
+		Message: main.Message, Metadata: map[string]string{}, Count: len(notes), Key: matterOf(main), Ended: main.Message.Matter.Phase == notify.Ends, ClosesOnly: true,
+	}
 	var id strings.Builder
 	for _, n := range notes {
+		c.ClosesOnly = c.ClosesOnly && n.ClosesOnly
 		id.WriteString(matter.KeyOf(n.Message) + n.Message.At.UTC().String() + "\x02")
 	}
 	c.ID = hashText(id.String())
+	for name, value := range main.Metadata {
+		if !slices.ContainsFunc(notes, func(n route.Note) bool { return n.Metadata[name] != value }) {
+			c.Metadata[name] = value
+		}
+	}
 	for _, f := range factsOf(main) {
 		if !slices.ContainsFunc(notes, func(n route.Note) bool { return !slices.Contains(factsOf(n), f) }) {
 			c.Facts = append(c.Facts, f)
@@ -185,6 +196,8 @@ func contentAbout(notes []route.Note) Content {
 	}
 	return c
 }
+
+func matterOf(n route.Note) string { return matter.KeyOf(n.Message) }
 
 // factsOf are the facts of one note: its metadata, the summary first, then its evidence in the order in which people read it.
 func factsOf(n route.Note) []Fact {
@@ -208,8 +221,11 @@ func factsOf(n route.Note) []Fact {
 	return out
 }
 
+// summary is the metadata that people read first.
+const summary = "summary"
+
 func summaryFirst(name string) int {
-	if name == "summary" {
+	if name == summary {
 		return 0
 	}
 	return 1

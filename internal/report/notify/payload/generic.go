@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"strings"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
@@ -17,11 +16,12 @@ type generic struct{ signed bool }
 type event struct {
 	InvolvedObject      reference         `json:"involvedObject"`
 	Severity            notify.Severity   `json:"severity"`
-	Timestamp           time.Time         `json:"timestamp"`
+	Timestamp           string            `json:"timestamp"` // in seconds, as a metav1.Time prints
 	Message             string            `json:"message"`
 	Reason              string            `json:"reason"`
 	Metadata            map[string]string `json:"metadata,omitempty"`
 	ReportingController string            `json:"reportingController"`
+	ReportingInstance   string            `json:"reportingInstance"`
 }
 
 // reference is the part of a core/v1 ObjectReference that Flux fills.
@@ -44,7 +44,8 @@ func newEvent(c Content) event {
 	}
 	e := event{
 		InvolvedObject: reference{m.APIVersion, m.About.Kind, m.About.Namespace, m.About.Name, m.UID},
-		Severity:       m.Severity, Timestamp: m.At.UTC(), Message: text, Reason: m.Reason, Metadata: map[string]string{}, ReportingController: reporter,
+		Severity:       m.Severity, Timestamp: timestampOf(m.At), Message: text, Reason: m.Reason, Metadata: map[string]string{},
+		ReportingController: reporter, ReportingInstance: instance,
 	}
 	for _, f := range c.Facts {
 		e.Metadata[f.Name] = f.Value

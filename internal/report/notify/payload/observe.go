@@ -8,15 +8,19 @@ import (
 	"strings"
 )
 
-// grafana creates an annotation.
+// grafana creates an annotation with Flux's tags, and the reason.
 type grafana struct{}
 
 func (grafana) build(t Target, c Content) (Request, error) {
 	m := c.Message
-	tags := []string{reporter, "kind: " + m.About.Kind, "name: " + m.About.Name, "namespace: " + m.About.Namespace, "reason: " + m.Reason}
-	for _, l := range labelsOf(c) {
-		tags = append(tags, l.Name+": "+strings.ReplaceAll(l.Value, ":", "|")) // as Flux: a tag has one colon
+	tags := []string{reporter}
+	if c.Form == nil {
+		tags = []string{"flux", reporter}
 	}
+	for _, f := range metadataOf(c) { // as Flux: a tag has one colon
+		tags = append(tags, strings.ReplaceAll(f.Name, ":", "|")+": "+strings.ReplaceAll(f.Value, ":", "|"))
+	}
+	tags = append(tags, "kind: "+m.About.Kind, "name: "+m.About.Name, "namespace: "+m.About.Namespace, "reason: "+m.Reason)
 	text := c.Title + ": " + c.Text()
 	if c.Form != nil {
 		text = c.Text()
@@ -57,7 +61,7 @@ func (sentry) build(t Target, c Content) (Request, error) {
 	return r, err
 }
 
-// datadog posts an event.
+// datadog posts an event with Flux's tags.
 type datadog struct{}
 
 func (datadog) build(t Target, c Content) (Request, error) {
@@ -65,9 +69,9 @@ func (datadog) build(t Target, c Content) (Request, error) {
 		return Request{}, missing("datadog", "the key token in its Secret: an API key")
 	}
 	m := c.Message
-	tags := []string{"kube_app_kind:" + m.About.Kind, "kube_app_name:" + m.About.Name, "kube_namespace:" + m.About.Namespace, "reason:" + m.Reason}
-	for _, l := range labelsOf(c) {
-		tags = append(tags, l.Name+":"+l.Value)
+	tags := []string{"flux_reporting_controller:" + reporter, "flux_reason:" + m.Reason, "kube_kind:" + m.About.Kind, "kube_name:" + m.About.Name, "kube_namespace:" + m.About.Namespace}
+	for _, f := range metadataOf(c) {
+		tags = append(tags, f.Name+":"+f.Value)
 	}
 	if t.Channel != "" {
 		tags = append(tags, slices.DeleteFunc(strings.Split(t.Channel, ","), func(s string) bool { return s == "" })...)
@@ -89,16 +93,11 @@ func (datadog) build(t Target, c Content) (Request, error) {
 	return r, err
 }
 
-// labelsOf are the Alert's own metadata, and the revision.
-func labelsOf(c Content) []Fact {
+// metadataOf are what the notes of a content say beside their evidence, in order.
+func metadataOf(c Content) []Fact {
 	var out []Fact
-	for _, name := range slices.Sorted(maps.Keys(c.Labels)) {
-		out = append(out, Fact{name, c.Labels[name]})
-	}
-	for _, f := range c.Facts {
-		if _, there := c.Labels[f.Name]; f.Name == "revision" && !there {
-			out = append(out, f)
-		}
+	for _, name := range slices.Sorted(maps.Keys(c.Metadata)) {
+		out = append(out, Fact{name, c.Metadata[name]})
 	}
 	return out
 }

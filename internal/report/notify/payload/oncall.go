@@ -5,11 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
-	"regexp"
 	"strings"
-	"time"
-
-	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
 // severityText is the word of on-call tools.
@@ -27,58 +23,6 @@ func factMap(c Content) map[string]string {
 		out[f.Name] = f.Value
 	}
 	return out
-}
-
-// alertmanager posts an alert. An alert about a lasting matter ends with it.
-type alertmanager struct{}
-
-func (alertmanager) build(t Target, c Content) (Request, error) {
-	m := c.Message
-	labels := map[string]string{
-		"alertname": alertName(m), "severity": severityText(c), "reportingcontroller": reporter,
-		"kind": m.About.Kind, "namespace": m.About.Namespace, "name": m.About.Name,
-	}
-	if m.Matter.Kind != "" { // of a matter the alert that ends has the labels of the one that opened
-		labels["severity"] = "error"
-	} else {
-		labels["reason"] = m.Reason
-	}
-	if m.Matter.Object != "" {
-		labels["object"] = m.Matter.Object
-	}
-	if m.Matter.Field != "" {
-		labels["field"] = m.Matter.Field
-	}
-	for name, value := range c.Labels {
-		if name = notInLabels.ReplaceAllString(name, "_"); labels[name] == "" {
-			labels[name] = value
-		}
-	}
-	annotations := factMap(c)
-	annotations["message"] = shorten(c.Text(), 8000)
-	alert := map[string]any{"labels": labels, "annotations": annotations, "startsAt": timestampOf(m.At), "endsAt": timestampOf(m.At.Add(alertLife))}
-	if c.Ended || m.Severity == notify.Info && m.Matter.Kind == "" {
-		alert["startsAt"], alert["endsAt"] = timestampOf(m.At.Add(-time.Second)), timestampOf(m.At)
-	}
-	r, err := postJSON(t.Address, []any{alert})
-	if t.Login != "" {
-		return authorized(r, "Basic", basicText(t.Login, t.Password)), err
-	}
-	return authorized(r, "Bearer", t.Token), err
-}
-
-// notInLabels is what the name of a label may not have.
-var notInLabels = regexp.MustCompile(`^[0-9]|[^a-zA-Z0-9_]`)
-
-// alertLife is how long an alert lasts whose matter does not end: Alertmanager ends it after minutes otherwise.
-const alertLife = 24 * time.Hour
-
-// alertName is the name of a kind of matter, else the reason of a message.
-func alertName(m notify.Message) string {
-	if k := m.Matter.Kind; k != "" {
-		return "Truce" + strings.ToUpper(k[:1]) + k[1:]
-	}
-	return "Truce" + m.Reason
 }
 
 // pagerDuty sends to the Events API v2: an error triggers, the end of its matter resolves, and other news is a change event.

@@ -24,6 +24,9 @@ import (
 // reporter is who sends the messages.
 const reporter = "truce"
 
+// instance is what Events name as the instance that reports.
+const instance = "truce-controller"
+
 // Fact is something that a message says beside its text.
 type Fact struct{ Name, Value string }
 
@@ -33,16 +36,19 @@ type Content struct {
 	Title   string         // what it is about: "kustomization/web.shop"
 	Lines   []string       // the texts
 	Facts   []Fact
-	Labels  map[string]string // the Alert's own metadata, by which receivers choose
-	Count   int               // of messages that were joined
-	Key     string            // the same for messages about one matter
-	ID      string            // the same for another try of the same request
-	Ended   bool              // the matter is over
-	From    []int             // which of the notes it says
-	Commit  Commit            // what a commit's status says; only for IsCommitStatus
-	Pull    string            // the number of the pull request; only for IsComment
-	Nothing bool              // there is nothing to send: its notes are done
-	Form    *route.Form       // in the words of a template, in which it is sent alone; nil for truce's own
+	// Metadata is what the notes say beside their evidence: receivers choose by it.
+	Metadata   map[string]string
+	Count      int          // of messages that were joined
+	Key        string       // the same for messages about one matter
+	ID         string       // the same for another try of the same request
+	Ended      bool         // the matter is over
+	ClosesOnly bool         // it says nothing but that
+	Closes     []route.Note // what was said of the matter before
+	From       []int        // which of the notes it says
+	Commit     Commit       // what a commit's status says; only for IsCommitStatus
+	Pull       string       // the number of the pull request; only for IsComment
+	Nothing    bool         // there is nothing to send: its notes are done
+	Form       *route.Form  // in the words of a template, in which it is sent alone; nil for truce's own
 }
 
 // Text returns all lines.

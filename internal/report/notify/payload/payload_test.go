@@ -28,8 +28,7 @@ const hostile = `<!channel> @all **bold** [x](http://evil.example) <script>"`
 
 func contested(app string) route.Note {
 	return route.Note{
-		Alert: route.Key{Namespace: "shop", Name: "ops"}, Metadata: map[string]string{"cluster": "prod", "summary": "production", "revision": "main@sha1:abc"},
-		Labels: map[string]string{"cluster": "prod", "on-call": "team: a"},
+		Alert: route.Key{Namespace: "shop", Name: "ops"}, Metadata: map[string]string{"cluster": "prod", "on-call": "team: a", "summary": "production", "revision": "main@sha1:abc"},
 		Message: notify.Message{
 			Event:      notify.Event{Severity: notify.Error, Reason: "FieldContested", Text: `Deployment shop/web .spec.replicas: 3 (Git) vs 5 (live, set by scaler): put back 2 times; ` + hostile},
 			About:      object.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: "shop", Name: app},
@@ -111,6 +110,9 @@ func TestEachReceiverGetsItsOwnForm(t *testing.T) {
 		target := readTarget(t, in.Need(t, "target.yaml"))
 		var out string
 		notes := []route.Note{contested("web"), settled("web")}
+		if target.Type == "alertmanager" {
+			notes[1].Before = &notes[0]
+		}
 		if payload.IsComment(target.Type) {
 			notes = []route.Note{atPull(failed("web"), "7"), atPull(applied("web"), "7"), contested("web"), atPull(contested("web"), "7/../8")}
 		}

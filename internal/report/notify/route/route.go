@@ -132,9 +132,8 @@ func (a Alert) metadataOf(m notify.Message) map[string]string {
 			out[key] = value
 		}
 	}
-	if m.Revision != "" {
-		add("revision", m.Revision)
-	}
+	add("revision", m.Revision)
+	add("originRevision", m.Origin)
 	add("summary", a.Summary)
 	for key, value := range a.Metadata {
 		add(key, value)
@@ -152,12 +151,24 @@ type Note struct {
 	Alert    Key
 	Message  notify.Message
 	Metadata map[string]string // beside the message's own evidence
-	// Labels are the Alert's own metadata (spec.eventMetadata), the same in every message of it: receivers choose by them.
-	Labels map[string]string `json:",omitempty"`
+	// Before is what was said of the matter until this message, for receivers that know an alert by what it says; nil for nothing.
+	Before *Note `json:",omitempty"`
+	// ClosesOnly says that the Alert takes no such message: it ends what the Alert took.
+	ClosesOnly bool `json:",omitempty"`
 	// StatusName is the name of a commit's status, where the Provider has an expression for it; NameFault says why there is none.
 	StatusName, NameFault string `json:",omitempty"`
 	// Form is what a template of Argo CD makes of the message; nil for truce's own form.
 	Form *Form `json:",omitempty"`
+}
+
+// TakesIdle reports whether a type of Provider gets the messages of revisions that have changed nothing, as in Flux.
+func TakesIdle(kind string) bool { return kind == "generic" || kind == "generic-hmac" }
+
+// MarkIdle marks the note of a revision that has changed nothing, as kustomize-controller does: it is for the status of a commit.
+func (n Note) MarkIdle() {
+	if n.Message.About.Kind == "Kustomization" {
+		n.Metadata["commit_status"] = "update"
+	}
 }
 
 // Form is a message in the words of a template. The fields are those that Argo CD's services have.
@@ -185,7 +196,7 @@ type FormFact struct {
 
 // Address returns the message as it goes to the Alert's Provider. Labels and annotations stay behind.
 func (a Alert) Address(m notify.Message) Note {
-	n := Note{Alert: a.Key, Message: m, Metadata: a.metadataOf(m), Labels: maps.Clone(a.Metadata)}
+	n := Note{Alert: a.Key, Message: m, Metadata: a.metadataOf(m)}
 	n.Message.Labels, n.Message.Annotations = nil, nil
 	n.Message.Evidence = maps.Clone(m.Evidence)
 	return n
