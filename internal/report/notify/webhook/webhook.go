@@ -22,6 +22,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
 
 // Flux's recorder tries four times more, and waits at most so long (fluxcd/pkg/runtime/events).
@@ -37,6 +38,9 @@ const (
 
 // reporter is who sends the messages.
 const reporter = "truce"
+
+// instance is what Events name as the instance that reports.
+const instance = "truce-controller"
 
 // Sender posts messages to one address.
 type Sender struct {
@@ -78,11 +82,12 @@ func shouldRetry(ctx context.Context, r *http.Response, err error) (bool, error)
 type payload struct {
 	InvolvedObject      reference         `json:"involvedObject"`
 	Severity            notify.Severity   `json:"severity"`
-	Timestamp           time.Time         `json:"timestamp"`
+	Timestamp           string            `json:"timestamp"` // in seconds, as a metav1.Time prints
 	Message             string            `json:"message"`
 	Reason              string            `json:"reason"`
 	Metadata            map[string]string `json:"metadata,omitempty"`
 	ReportingController string            `json:"reportingController"`
+	ReportingInstance   string            `json:"reportingInstance"`
 }
 
 // reference is the part of a core/v1 ObjectReference that Flux fills.
@@ -124,7 +129,8 @@ func (s *Sender) Send(ctx context.Context, m notify.Message) error {
 func newPayload(m notify.Message) payload {
 	e := payload{
 		InvolvedObject: reference{m.APIVersion, m.About.Kind, m.About.Namespace, m.About.Name, m.UID},
-		Severity:       m.Severity, Timestamp: m.At.UTC(), Message: m.Text, Reason: m.Reason, Metadata: map[string]string{}, ReportingController: reporter,
+		Severity:       m.Severity, Timestamp: m.At.UTC().Format(time.RFC3339), Message: m.Text, Reason: m.Reason, Metadata: map[string]string{},
+		ReportingController: reporter, ReportingInstance: instance,
 	}
 	if len(e.Message) > longestText {
 		e.Message = strings.ToValidUTF8(e.Message[:longestText-3], "") + "..."
@@ -132,8 +138,18 @@ func newPayload(m notify.Message) payload {
 	for k, v := range m.Evidence {
 		e.Metadata["truce.dev/"+k] = v
 	}
-	if m.Revision != "" {
-		e.Metadata[m.About.Group+"/revision"] = m.Revision
+	for k, v := range m.Annotations {
+		if strings.HasPrefix(k, route.MetadataPrefix) {
+			e.Metadata[k] = v
+		}
+	}
+	for k, v := range map[string]string{"revision": m.Revision, "originRevision": m.Origin} {
+		if v != "" {
+			e.Metadata[m.About.Group+"/"+k] = v
+		}
+	}
+	if m.Reason == "ReconciliationSucceeded" && m.About.Kind == "Kustomization" && m.Evidence[notify.FactChanged] == "" {
+		e.Metadata[m.About.Group+"/commit_status"] = "update" // notification-controller brings it to the status of the commit, and to generic receivers
 	}
 	return e
 }

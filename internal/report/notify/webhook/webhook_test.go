@@ -21,7 +21,8 @@ func message() notify.Message {
 	return notify.Message{
 		Event: notify.Event{Severity: notify.Error, Reason: "FieldContested", Text: "it goes back and forth", Revision: "main@sha1:abc"},
 		About: object.ID{Group: "kustomize.toolkit.fluxcd.io", Kind: "Kustomization", Namespace: "shop", Name: "web"}, UID: "u",
-		APIVersion: "kustomize.toolkit.fluxcd.io/v1", Evidence: map[string]string{"field": ".spec.replicas"}, At: time.Unix(0, 0),
+		APIVersion: "kustomize.toolkit.fluxcd.io/v1", Evidence: map[string]string{"field": ".spec.replicas"}, At: time.Unix(0, 5000),
+		Origin: "main@sha1:def", Annotations: map[string]string{"event.toolkit.fluxcd.io/change_request": "7", "other/key": "x"},
 	}
 }
 
@@ -62,11 +63,28 @@ func TestAMessageHasTheFormOfFluxsEvents(t *testing.T) {
 		"involvedObject": map[string]any{
 			"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "namespace": "shop", "name": "web", "uid": "u",
 		},
-		"severity": "error", "timestamp": "1970-01-01T00:00:00Z", "message": "it goes back and forth", "reason": "FieldContested", "reportingController": "truce",
-		"metadata": map[string]any{"kustomize.toolkit.fluxcd.io/revision": "main@sha1:abc", "truce.dev/field": ".spec.replicas"},
+		"severity": "error", "timestamp": "1970-01-01T00:00:00Z", "message": "it goes back and forth", "reason": "FieldContested", "reportingController": "truce", "reportingInstance": "truce-controller",
+		"metadata": map[string]any{
+			"kustomize.toolkit.fluxcd.io/revision": "main@sha1:abc", "kustomize.toolkit.fluxcd.io/originRevision": "main@sha1:def", "truce.dev/field": ".spec.replicas",
+			"event.toolkit.fluxcd.io/change_request": "7",
+		},
 	}
 	if diff := cmp.Diff(want, have); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestARevisionThatChangesNothingIsForTheStatusOfItsCommit: notification-controller keeps it from chats, as that of kustomize-controller.
+func TestARevisionThatChangesNothingIsForTheStatusOfItsCommit(t *testing.T) {
+	m := message()
+	m.Severity, m.Reason, m.Evidence = notify.Info, "ReconciliationSucceeded", nil
+	const key = "kustomize.toolkit.fluxcd.io/commit_status"
+	if got := newPayload(m).Metadata[key]; got != "update" {
+		t.Errorf("of a revision that changes nothing: %q", got)
+	}
+	m.Evidence = map[string]string{notify.FactChanged: "configured: Deployment shop/web"}
+	if got := newPayload(m).Metadata[key]; got != "" {
+		t.Errorf("of one that changes something: %q", got)
 	}
 }
 
