@@ -200,3 +200,23 @@ func TestACommitIsPendingWhileItsRunIsUnderWay(t *testing.T) {
 		t.Errorf("the statuses are %v, and the messages %v", got, e.at("/all"))
 	}
 }
+
+// TestAFailedHealthCheckIsOneMessage: an app that waits for health, whose pods crash, has one message of that, and one when it is well again.
+func TestAFailedHealthCheckIsOneMessage(t *testing.T) {
+	w := offWorld(t, late("crash", `sandbox.truce.dev/crash: "true"`, ""))
+	e := newEndpoint(t)
+	w.notifies(e, "generic", "/all", "")
+	w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
+	e.await(t, "/all", `"reason":"HealthCheckFailed"`, `"severity":"error"`, "CrashLoopBackOff")
+	w.edit("app/crash.yaml", `"true"`, `"false"`)
+	e.await(t, "/all", "healthy again; it was: ")
+	e.await(t, "/all", "ReconciliationSucceeded", w.repo.Head())
+	all := strings.Join(e.at("/all"), "\n")
+	if n := strings.Count(all, `"severity":"error"`); n != 1 {
+		t.Errorf("%d messages of one failure: %s", n, all)
+	}
+	if n := e.count("/all", "healthy again"); n != 1 {
+		t.Errorf("the end came %d times: %s", n, all)
+	}
+}

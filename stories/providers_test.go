@@ -20,7 +20,7 @@ import (
 var providers = schema.GroupVersionResource{Group: "notification.toolkit.fluxcd.io", Version: "v1beta3", Resource: "providers"}
 
 // shortWindows join what comes within a moment.
-var shortWindows = deliver.Windows{Quiet: 300 * time.Millisecond, Most: 2 * time.Second, CommitQuiet: 300 * time.Millisecond, CommitMost: 2 * time.Second}
+var shortWindows = deliver.Windows{Quiet: 300 * time.Millisecond, Most: 2 * time.Second, CommitQuiet: 300 * time.Millisecond, CommitMost: 2 * time.Second, Cause: 4 * time.Second}
 
 // endpoint is an HTTP server that takes the messages of Providers, by the path.
 type endpoint struct {

@@ -3,6 +3,7 @@ package controller
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -28,7 +29,9 @@ func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 		return notify.Matter{Kind: matter.Unhealthy, Phase: notify.Ends}
 	case n.Reason == "ResourceUpdated":
 		return notify.Matter{}
-	case n.Severity == notify.Error && r.Reason == report.HealthFailed:
+	case n.Reason == "HealthCheckFailed": // of a Kustomization, whose run went through: the check is of its dialect
+		return healthMatter(report.WorstHealth(slices.Concat(r.Objects, r.Checks)))
+	case n.Severity == notify.Error && r.Reason == report.HealthFailed && r.Release == nil: // that of a release ends with the next one
 		return healthMatter(report.WorstHealth(r.Objects))
 	case n.Severity == notify.Error && r.Reason == report.PruneHeld:
 		return notify.Matter{Kind: matter.HeldPrune, Phase: notify.Opens, Form: n.Text}
@@ -63,7 +66,7 @@ func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration
 			open = append(open, findings.MatterOf(o.ID, f))
 		}
 	}
-	if h := r.State().Health; h.Code != health.Healthy && h.Code != health.Suspended {
+	if h := c.report(key).State().Health; h.Code != health.Healthy && h.Code != health.Suspended {
 		open = append(open, healthMatter(h))
 	}
 	m := messageAbout(e.cr)

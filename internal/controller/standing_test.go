@@ -28,6 +28,8 @@ func TestWhatARunsNewsIsAbout(t *testing.T) {
 		{failed, report.Report{Reason: report.Remediated, Release: &bad}, "failure opens map[because:timed out; the remedy failed: no target next:commit a fix; it is tried again until the attempts are used up object:release shop/web.v3 of chart web@1.2.3]"},
 		{notify.Event{Severity: notify.Error, Reason: "PruneHeld"}, report.Report{Reason: report.PruneHeld, App: app.Key{Namespace: "shop", Name: "web"}}, "prune opens map[next:look at what would be deleted, and approve it: truce app approve-prune web -n shop]"},
 		{notify.Event{Severity: notify.Error, Reason: "BuildFailed"}, report.Report{Reason: report.RenderFailed}, "failure opens map[]"},
+		{notify.Event{Severity: notify.Error, Reason: "HealthCheckFailed"}, report.Report{Reason: report.Succeeded}, "health opens map[]"},
+		{notify.Event{Severity: notify.Error, Reason: "TestFailed"}, report.Report{Reason: report.HealthFailed, Release: of}, "failure opens map[object:release shop/web.v3 of chart web@1.2.3]"},
 		{notify.Event{Severity: notify.Info, Reason: "ReconciliationSucceeded"}, report.Report{Reason: report.Succeeded}, "failure ends map[]"},
 	} {
 		m := matterOfNews(c.news, c.r)

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
@@ -29,11 +30,12 @@ import (
 type Windows struct {
 	Quiet, Most             time.Duration // of differences and failures: without a new one, and in all
 	CommitQuiet, CommitMost time.Duration // of apps that applied a revision
+	Cause                   time.Duration // of an app that is degraded: until its pods have said why
 }
 
 // DefaultWindows join what people see as one thing.
 func DefaultWindows() Windows {
-	return Windows{Quiet: time.Second, Most: 5 * time.Second, CommitQuiet: 5 * time.Second, CommitMost: time.Minute}
+	return Windows{Quiet: time.Second, Most: 5 * time.Second, CommitQuiet: 5 * time.Second, CommitMost: time.Minute, Cause: 4 * time.Second}
 }
 
 // The pauses after a failure, and how long a message is worth sending.
@@ -288,7 +290,29 @@ func (w Windows) wait(items []outbox.Item, now time.Time) time.Duration {
 		}
 	}
 	first, last := items[0].Message.At, items[len(items)-1].Message.At
-	return min(last.Add(quiet).Sub(now), first.Add(most).Sub(now))
+	return max(min(last.Add(quiet).Sub(now), first.Add(most).Sub(now)), w.causeAwaited(items).Sub(now))
+}
+
+// causeAwaited is until when a message of an app that is degraded waits for another one that says why; the zero time for no longer.
+func (w Windows) causeAwaited(items []outbox.Item) time.Time {
+	open := map[string]time.Time{}
+	for _, i := range items {
+		m := i.Message.Matter
+		if m.Kind != matter.Unhealthy {
+			continue
+		}
+		delete(open, matter.KeyOf(i.Message))
+		if m.Phase == notify.Opens && m.Form == "" {
+			open[matter.KeyOf(i.Message)] = i.Message.At.Add(w.Cause)
+		}
+	}
+	var until time.Time
+	for _, at := range open {
+		if at.After(until) {
+			until = at
+		}
+	}
+	return until
 }
 
 // batch is one content with the items that it is made of.

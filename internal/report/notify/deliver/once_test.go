@@ -6,7 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 	"github.com/truce-gitops/truce/internal/report/notify/sample"
@@ -42,6 +44,28 @@ func TestARequestIsShownWithoutCredentials(t *testing.T) {
 		}
 		if shown == 0 {
 			t.Logf("%s: no request can be made of this Provider", kind)
+		}
+	}
+}
+
+// TestADegradedAppWaitsForItsCause: its pods say a moment later why, and both are one message.
+func TestADegradedAppWaitsForItsCause(t *testing.T) {
+	begun := time.Now()
+	degraded := func(form string, after time.Duration) route.Note {
+		m := notify.Message{Event: notify.Event{Severity: notify.Error}, Matter: notify.Matter{Kind: matter.Unhealthy, Phase: notify.Opens, Form: form}, At: begun.Add(after)}
+		return route.Note{Message: m}
+	}
+	for _, c := range []struct {
+		notes []route.Note
+		after time.Duration
+		want  bool
+	}{
+		{[]route.Note{degraded("", 0)}, 2 * time.Second, false},
+		{[]route.Note{degraded("", 0)}, 4 * time.Second, true},
+		{[]route.Note{degraded("", 0), degraded("the cause is known", time.Second)}, 2 * time.Second, true},
+	} {
+		if got := deliver.DefaultWindows().IsDue(c.notes, begun.Add(c.after)); got != c.want {
+			t.Errorf("%d notes after %s: due %v", len(c.notes), c.after, got)
 		}
 	}
 }
