@@ -129,7 +129,7 @@ func TestPeopleHearOfDriftAndFights(t *testing.T) {
 	e.status["/dead"] = http.StatusInternalServerError
 	w.notifies(e, "slack", "/chat", "eventMetadata: {cluster: prod}")
 	w.notifies(e, "generic", "/all", "")
-	w.notifies(e, "generic", "/errors", "eventSeverity: error")
+	w.notifies(e, "generic", "/errors", "exclusionList: [\"(\", \"^Reconciliation finished\"]\n  eventSeverity: error")
 	w.notifies(e, "generic", "/dead", "")
 	w.notifies(e, "gitea", "/org/fleet", "")
 	w.run(compose.RunOptions{Windows: shortWindows})
@@ -175,6 +175,9 @@ func TestPeopleHearOfDriftAndFights(t *testing.T) {
 		text := fmt.Sprint(entries(o, "status", "conditions"))
 		return strings.Contains(text, "500 Internal Server Error") && !strings.Contains(text, "/dead")
 	})
+	if said := w.eventsOf("InvalidConfig", "errors"); len(said) != 1 || !strings.Contains(said[0], "spec.exclusionList[0]: is ignored") {
+		t.Errorf("of an expression that is none: %q", said)
+	}
 	w.await(w.Watch(t, providers, w.ns, "chat"), func(o *unstructured.Unstructured) bool {
 		return strings.Contains(fmt.Sprint(entries(o, "status", "conditions")), "messages are sent")
 	})

@@ -48,7 +48,7 @@ func (o *Outlet) state(key objectKey) (object.Object, route.State) {
 		return e.cr, route.State{Problems: e.provider.Problems, Failing: e.failing, Notes: e.provider.Notes, Suspended: e.provider.Suspended, At: time.Now()}
 	}
 	e := o.alerts[key.Key]
-	s := route.State{Problems: e.alert.Problems, Notes: e.alert.Notes, Suspended: e.alert.Suspended, At: time.Now()}
+	s := route.State{Problems: e.alert.Problems, Notes: e.alert.Notes, Ignored: e.alert.Ignored, Suspended: e.alert.Suspended, At: time.Now()}
 	if _, there := o.providers[route.Key{Namespace: key.Namespace, Name: e.alert.Provider}]; !there && len(s.Problems) == 0 {
 		s.Problems = []app.Problem{{Field: "spec.providerRef.name", Reason: fmt.Sprintf("Provider %s/%s is not there", key.Namespace, e.alert.Provider)}}
 	}
@@ -84,17 +84,29 @@ func (o *Outlet) writeStatus(ctx context.Context, key objectKey) {
 	}
 }
 
-// warn writes an Event when a Provider or an Alert begins to fail: the definitions of Flux have no status.
+// warn writes Events when a Provider or an Alert begins to fail, or to hold what is ignored: the definitions of Flux have no status.
 func (o *Outlet) warn(ctx context.Context, key objectKey, cr object.Object, s route.State) {
-	why := s.Failing
+	failing, ignored := s.Failing, ""
 	for _, p := range s.Problems {
-		why += p.String() + "; "
+		failing += p.String() + "; "
+	}
+	for _, p := range s.Ignored {
+		ignored += p.String() + "; "
 	}
 	o.mu.Lock()
-	known := o.wrote[key] == why
-	o.wrote[key] = why
+	known := o.wrote[key] == failing+ignored
+	o.wrote[key] = failing + ignored
 	o.mu.Unlock()
-	if why == "" || known {
+	if known {
+		return
+	}
+	o.writeEvent(ctx, key, cr, "NotificationFailed", failing)
+	o.writeEvent(ctx, key, cr, "InvalidConfig", ignored)
+}
+
+// writeEvent writes an Event of a Provider or an Alert that says why; none where there is nothing to say.
+func (o *Outlet) writeEvent(ctx context.Context, key objectKey, cr object.Object, reason, why string) {
+	if why == "" {
 		return
 	}
 	o.Log.Warn("notifications", "kind", key.kind, "name", key.String(), "error", why)
@@ -104,7 +116,7 @@ func (o *Outlet) warn(ctx context.Context, key objectKey, cr object.Object, s ro
 	}
 	ev := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": map[string]any{"generateName": key.Name + "-", "namespace": key.Namespace},
-		"eventTime": time.Now().UTC().Format(metav1.RFC3339Micro), "type": "Warning", "reason": "NotificationFailed", "note": why[:min(len(why), 1000)], "action": "Notify",
+		"eventTime": time.Now().UTC().Format(metav1.RFC3339Micro), "type": "Warning", "reason": reason, "note": why[:min(len(why), 1000)], "action": "Notify",
 		"reportingController": "truce", "reportingInstance": "truce-controller",
 		"regarding": map[string]any{"apiVersion": cr.APIVersion(), "kind": key.kind, "name": key.Name, "namespace": key.Namespace, "uid": cr.UID()},
 	}}

@@ -110,7 +110,12 @@ func (n Notifications) Alert(cr object.Object) route.Alert {
 	a := route.Alert{
 		Key: route.Key{Namespace: cr.Namespace(), Name: cr.Name()}, Generation: cr.Generation(), Provider: spec.ProviderRef.Name,
 		ErrorsOnly: spec.EventSeverity == "error", Metadata: spec.EventMetadata, Summary: spec.Summary, Suspended: spec.Suspend,
-		Include: r.expressions("spec.inclusionList", spec.InclusionList), Exclude: r.expressions("spec.exclusionList", spec.ExclusionList),
+	}
+	a.Include, a.Ignored = r.expressions("spec.inclusionList", spec.InclusionList)
+	exclude, ignored := r.expressions("spec.exclusionList", spec.ExclusionList)
+	a.Exclude, a.Ignored = exclude, append(a.Ignored, ignored...)
+	if len(spec.InclusionList) > 0 && len(a.Include) == 0 {
+		a.Include = []*regexp.Regexp{matchesNone}
 	}
 	if a.Provider == "" {
 		r.Problem("spec.providerRef.name", "required")
@@ -150,22 +155,24 @@ func (n Notifications) source(r *reading, field, home string, s notificationv1.C
 	return out
 }
 
-// expressions compiles the expressions of a list. Go's take time linear in the length of a text.
-func (r *reading) expressions(field string, list []string) []*regexp.Regexp {
+// matchesNone stands for a list of which no expression is one.
+var matchesNone = regexp.MustCompile(`[^\s\S]`)
+
+// expressions compiles the expressions of a list, and returns those that are none. Go's take time linear in the length of a text.
+func (r *reading) expressions(field string, list []string) (out []*regexp.Regexp, ignored []app.Problem) {
 	if len(list) > mostExpressions {
 		r.Problem(field, "want %d expressions at most, not %d", mostExpressions, len(list))
-		return nil
+		return nil, nil
 	}
-	var out []*regexp.Regexp
 	for i, text := range list {
 		e, err := regexp.Compile(text)
 		if err != nil {
-			r.Problem(fmt.Sprintf("%s[%d]", field, i), "is not a regular expression: %v", err)
+			ignored = append(ignored, app.Problem{Field: fmt.Sprintf("%s[%d]", field, i), Reason: fmt.Sprintf("is ignored, for it is not a regular expression: %v", err)})
 			continue
 		}
 		out = append(out, e)
 	}
-	return out
+	return out, ignored
 }
 
 // refuse says that an object of notifications is not taken as it is.
@@ -195,6 +202,9 @@ func (Notifications) Status(cr object.Object, s route.State) map[string]any {
 		}
 		for _, note := range s.Notes {
 			message += "; " + note
+		}
+		for _, p := range s.Ignored {
+			message += "; " + p.String()
 		}
 		c.set(meta.ReadyCondition, metav1.ConditionTrue, notificationv1.InitializedReason, message)
 	}

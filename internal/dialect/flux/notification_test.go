@@ -27,7 +27,7 @@ func TestProvidersAndAlertsAreRead(t *testing.T) {
 				p.Key, p.Type, p.Channel, p.Username, p.Timeout, p.Suspended, p.Secret, p.Certificates, p.ProxySecret)
 		} else {
 			a := n.Alert(cr)
-			state.Problems, state.Notes, state.Suspended = a.Problems, a.Notes, a.Suspended
+			state.Problems, state.Notes, state.Ignored, state.Suspended = a.Problems, a.Notes, a.Ignored, a.Suspended
 			out = fmt.Sprintf("%s: to %q, errors only %v, sources %v, include %v, exclude %v, metadata %v, summary %q, suspended %v\n",
 				a.Key, a.Provider, a.ErrorsOnly, a.Sources, a.Include, a.Exclude, a.Metadata, a.Summary, a.Suspended)
 		}

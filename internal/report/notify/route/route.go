@@ -64,6 +64,7 @@ type Alert struct {
 
 	Problems []app.Problem
 	Notes    []string
+	Ignored  []app.Problem // expressions of the lists that are none: the others hold, as in Flux
 }
 
 // State is what is known of a Provider or an Alert, for its status.
@@ -73,6 +74,7 @@ type State struct {
 	Failing   string
 	Suspended bool
 	Notes     []string
+	Ignored   []app.Problem // of an Alert's lists
 	At        time.Time
 }
 
