@@ -84,17 +84,23 @@ type Source struct {
 	Labels                map[string]string // only with the name "*"
 }
 
-// Takes reports whether a message goes to the Alert's Provider. Of a Provider or Alert of which something is wrong nothing is sent.
+// Takes reports whether a message goes to the Alert's Provider. Of a Provider or Alert of which something is wrong nothing is sent. The lists are matched against the
+// message, and against what Flux's controllers say in its place: they were written for that.
 func (a Alert) Takes(m notify.Message) bool {
 	switch {
 	case a.Suspended, len(a.Problems) > 0, a.ErrorsOnly && m.Severity != notify.Error:
 		return false
 	case !slices.ContainsFunc(a.Sources, func(s Source) bool { return s.names(m) }):
 		return false
-	case slices.ContainsFunc(a.Exclude, func(r *regexp.Regexp) bool { return r.MatchString(m.Text) }):
-		return false
+	case len(a.Include) == 0 && len(a.Exclude) == 0:
+		return true
 	}
-	return len(a.Include) == 0 || slices.ContainsFunc(a.Include, func(r *regexp.Regexp) bool { return r.MatchString(m.Text) })
+	texts := append(fluxTexts(m), m.Text)
+	return !matchAny(a.Exclude, texts) && (len(a.Include) == 0 || matchAny(a.Include, texts))
+}
+
+func matchAny(expressions []*regexp.Regexp, texts []string) bool {
+	return slices.ContainsFunc(expressions, func(r *regexp.Regexp) bool { return slices.ContainsFunc(texts, r.MatchString) })
 }
 
 // Hears reports whether the Alert listens to an app, with some labels.
