@@ -29,7 +29,7 @@ const (
 )
 
 // requestable are the kinds that a Receiver of truce may name: those that truce itself works on.
-var requestable = []string{gitRepository, ociRepository, bucket, helmRepository, helmChart, kustomization, helmRelease}
+var requestable = []string{gitRepository, ociRepository, bucket, helmRepository, helmChart, artifactGenerator, kustomization, helmRelease}
 
 // Kind returns the kind that it translates.
 func (Receivers) Kind() object.GVK {
@@ -57,7 +57,15 @@ func (n Receivers) Receiver(cr object.Object) webhook.Receiver {
 		r.Problem("spec.resources", "required")
 	}
 	for i, s := range spec.Resources {
-		out.Resources = append(out.Resources, n.resource(r, resourcePlace{fmt.Sprintf("spec.resources[%d]", i), cr.Namespace(), spec.Type}, s))
+		at := resourcePlace{fmt.Sprintf("spec.resources[%d]", i), cr.Namespace(), spec.Type}
+		if s.Kind == "" || slices.Contains(requestable, s.Kind) {
+			out.Resources = append(out.Resources, n.resource(r, at, s))
+		} else {
+			r.Note("%s is left alone: %s is no kind that truce works on; name it in a Receiver of Flux's notification-controller", at.field, s.Kind)
+		}
+	}
+	if len(out.Resources) == 0 && len(spec.Resources) > 0 {
+		r.Unsupported("spec.resources", "none is of a kind that truce works on; name them in a Receiver of Flux's notification-controller")
 	}
 	out.Problems, out.Notes = r.Problems, r.Notes
 	return out
@@ -103,8 +111,6 @@ func (n Receivers) resource(r *reading, at resourcePlace, s notificationv1.Recei
 	switch {
 	case s.Kind == "":
 		r.Problem(field+".kind", "required")
-	case !slices.Contains(requestable, s.Kind):
-		r.Unsupported(field+".kind", fmt.Sprintf("%s is no kind that truce works on; name it in a Receiver of Flux's notification-controller", s.Kind))
 	case s.Name == "":
 		r.Problem(field+".name", "required; * is for all")
 	case len(s.MatchLabels) > 0 && s.Name != "*":
