@@ -151,12 +151,12 @@ spec:
 		status int
 		text   string
 	}{
-		{"", 401, "does not match"},
-		{token(stranger, nil), 401, "signature"},
-		{token(key, jwt.MapClaims{"iss": "https://google.example.com"}), 401, "does not match"},
-		{token(key, jwt.MapClaims{"aud": "https://other.example.com"}), 401, "audience"},
-		{token(key, jwt.MapClaims{"email": "evil@project.iam.gserviceaccount.com"}), 403, "email"},
-		{token(key, jwt.MapClaims{"email_verified": false}), 403, "email"},
+		{"", 400, "does not match"},
+		{token(stranger, nil), 400, "signature"},
+		{token(key, jwt.MapClaims{"iss": "https://google.example.com"}), 400, "does not match"},
+		{token(key, jwt.MapClaims{"aud": "https://other.example.com"}), 400, "audience"},
+		{token(key, jwt.MapClaims{"email": "evil@project.iam.gserviceaccount.com"}), 400, "email"},
+		{token(key, jwt.MapClaims{"email_verified": false}), 400, "email"},
 	} {
 		if status, text := w.bearer(hook, c.token, body); status != c.status || !strings.Contains(text, c.text) {
 			t.Errorf("%d %s, want %d %s", status, text, c.status, c.text)

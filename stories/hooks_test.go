@@ -126,6 +126,8 @@ func TestAPushIsAppliedAtOnce(t *testing.T) {
 	t.Cleanup(w.removeApps)
 	w.receives("push", "s3cret", "events: [ping, push]\nresources: [{kind: GitRepository, name: repo}]\nresourceFilter: req.ref == 'refs/heads/main'")
 	w.receives("bad", "s3cret", "resources: [{kind: ImageRepository, name: repo}]")
+	w.receives("some", "s3cret", "resources: [{kind: ImageRepository, name: repo}, {kind: GitRepository, name: repo}]")
+	w.receives("gone", "s3cret", "resources: [{kind: GitRepository, name: gone}]")
 	w.ready("app")
 	hook := url + w.hookPath("push")
 	if want := fmt.Sprintf("/hook/%x", sha256.Sum256([]byte("s3cretpush"+w.ns))); hook != url+want {
@@ -133,7 +135,10 @@ func TestAPushIsAppliedAtOnce(t *testing.T) {
 	}
 	w.await(w.Watch(t, receivers, w.ns, "bad"), func(o *unstructured.Unstructured) bool {
 		text := fmt.Sprint(entries(o, "status", "conditions"))
-		return strings.Contains(text, "ValidationFailed") && strings.Contains(text, "ImageRepository is no kind that truce works on")
+		return strings.Contains(text, "ValidationFailed") && strings.Contains(text, "none is of a kind that truce works on")
+	})
+	w.await(w.Watch(t, receivers, w.ns, "some"), func(o *unstructured.Unstructured) bool {
+		return strings.Contains(fmt.Sprint(entries(o, "status", "conditions")), "; spec.resources[0] is left alone: ImageRepository is no kind that truce works on")
 	})
 
 	const main, other = `{"ref":"refs/heads/main"}`, `{"ref":"refs/heads/other"}`
@@ -144,12 +149,13 @@ func TestAPushIsAppliedAtOnce(t *testing.T) {
 		text                  string
 	}{
 		{url + "/hook/unknown", "push", "s3cret", main, 404, ""},
-		{hook, "push", "", main, 401, "does not match"},
-		{hook, "push", "guessed", main, 401, "does not match"},
+		{url + w.hookPath("gone"), "push", "s3cret", main, 500, "1 of the Receiver's resources are not there"},
+		{hook, "push", "", main, 400, "does not match"},
+		{hook, "push", "guessed", main, 400, "does not match"},
 		{hook, "issues", "s3cret", main, 200, "nothing was requested"},
 		{hook, "push", "s3cret", other, 200, "requested: 0"},
 		{hook, "push", "s3cret", `{"ref":`, 400, "not JSON"},
-		{hook, "push", "s3cret", `[]`, 400, "cannot be evaluated"},
+		{hook, "push", "s3cret", `[]`, 500, "cannot be evaluated"},
 		{hook, "push", "s3cret", strings.Repeat(" ", 50<<20), 413, "1 MiB"},
 	} {
 		if status, text := w.webhook(c.url, c.event, c.key, c.body); status != c.status || !strings.Contains(text, c.text) {
@@ -172,7 +178,7 @@ func TestAPushIsAppliedAtOnce(t *testing.T) {
 	w.patch(receivers, "push", map[string]any{"spec": map[string]any{"suspend": true}}, "person")
 	soon := time.NewTicker(50 * time.Millisecond)
 	defer soon.Stop()
-	for !strings.Contains(w.hookAnswer(hook, main), "suspended") {
+	for !strings.Contains(w.hookAnswer(hook, main), "503 the Receiver is suspended") {
 		select {
 		case <-soon.C:
 		case <-w.ctx.Done():
@@ -182,15 +188,15 @@ func TestAPushIsAppliedAtOnce(t *testing.T) {
 }
 
 func (w *world) hookAnswer(url, body string) string {
-	_, text := w.webhook(url, "push", "s3cret", body)
-	return text
+	status, text := w.webhook(url, "push", "s3cret", body)
+	return fmt.Sprint(status, " ", text)
 }
 
 // TestASlowOrHugeWebhookTakesNothing: bodies that never come end by themselves, and meanwhile others are answered.
 func TestASlowOrHugeWebhookTakesNothing(t *testing.T) {
 	w := offWorld(t, configMaps("app", "a"))
 	url := w.takesWebhooks(compose.RunOptions{})
-	w.receives("push", "s3cret", "resources: [{kind: GitRepository, name: repo}]")
+	w.receives("push", "s3cret", `resources: [{kind: GitRepository, name: "*"}]`)
 	hook := w.hookPath("push")
 	var slow []net.Conn
 	for range 20 {

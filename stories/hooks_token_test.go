@@ -89,13 +89,13 @@ spec:
 		status int
 		text   string
 	}{
-		{"", 401, "does not match"},
-		{"s3cret", 401, "does not match"},
-		{token(stranger, nil), 401, "signature"},
-		{token(key, jwt.MapClaims{"iss": "https://accounts.google.com"}), 401, "does not match"},
-		{token(key, jwt.MapClaims{"aud": "sigstore"}), 401, "audience"},
-		{token(key, jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()}), 401, "expired"},
-		{token(key, jwt.MapClaims{"repository": "evil/app"}), 403, "the repository is not of org"},
+		{"", 400, "does not match"},
+		{"s3cret", 400, "does not match"},
+		{token(stranger, nil), 400, "signature"},
+		{token(key, jwt.MapClaims{"iss": "https://accounts.google.com"}), 400, "does not match"},
+		{token(key, jwt.MapClaims{"aud": "sigstore"}), 400, "audience"},
+		{token(key, jwt.MapClaims{"exp": time.Now().Add(-time.Hour).Unix()}), 400, "expired"},
+		{token(key, jwt.MapClaims{"repository": "evil/app"}), 400, "the repository is not of org"},
 		{token(key, jwt.MapClaims{"ref": "refs/heads/other"}), 200, "requested: 0"},
 	} {
 		if status, text := w.bearer(hook, c.token, "{}"); status != c.status || !strings.Contains(text, c.text) {

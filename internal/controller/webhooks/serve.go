@@ -152,15 +152,15 @@ func (h *Hooks) body(w http.ResponseWriter, r *http.Request) ([]byte, answer) {
 // take does what a request asks a Receiver for.
 func (h *Hooks) take(ctx context.Context, e *entry, header http.Header, body []byte) answer {
 	r := e.receiver
+	if r.Suspended {
+		return answer{http.StatusServiceUnavailable, "the Receiver is suspended: nothing was requested"}
+	}
 	claims, refusal := h.verify(ctx, e, header, body)
 	if refusal != (answer{}) {
 		return refusal
 	}
 	event := webhook.EventOf(r.Type, header)
-	switch {
-	case r.Suspended:
-		return answer{http.StatusOK, "the Receiver is suspended: nothing was requested"}
-	case !r.Takes(event):
+	if !r.Takes(event) { // Flux answers 400; there are servers of Git that stop sending to who does
 		return answer{http.StatusOK, "the event is not in spec.events: nothing was requested"}
 	}
 	var payload any
@@ -170,24 +170,29 @@ func (h *Hooks) take(ctx context.Context, e *entry, header http.Header, body []b
 			return answer{http.StatusBadRequest, err.Error()}
 		}
 	}
-	requested, err := h.request(r, map[string]any{cel.Body: payload, cel.Claims: claims})
-	if err != nil {
+	requested, missing, err := h.request(r, map[string]any{cel.Body: payload, cel.Claims: claims})
+	switch {
+	case err != nil:
 		h.Log.Warn("webhook", "receiver", r.Key.String(), "requested", requested, "error", err.Error())
-		return answer{http.StatusBadRequest, "a filter of the Receiver cannot be evaluated over this body"}
+		return answer{http.StatusInternalServerError, "a filter of the Receiver cannot be evaluated over this body"}
+	case len(missing) > 0:
+		h.Log.Warn("webhook", "receiver", r.Key.String(), "requested", requested, "missing", missing)
+		return answer{http.StatusInternalServerError, fmt.Sprintf("requested: %d; %d of the Receiver's resources are not there", requested, len(missing))}
 	}
 	h.Log.Info("webhook", "receiver", r.Key.String(), "event", event, "requested", requested)
 	return answer{http.StatusOK, fmt.Sprintf("requested: %d", requested)}
 }
 
-// request has the named resources look for news that pass the filters, and returns how many. An error is of the first filter that failed.
-func (h *Hooks) request(r webhook.Receiver, about map[string]any) (int, error) {
-	requested := 0
-	var failed error
+// request has the named resources look for news that pass the filters, and returns how many, and which are not there. An error is of the first filter that
+// failed.
+func (h *Hooks) request(r webhook.Receiver, about map[string]any) (requested int, missing []string, failed error) {
 	for _, s := range r.Resources {
+		there := s.Name == "*"
 		for _, cr := range h.Work.CustomResources(s.Kind, s.Namespace) {
 			if !s.Matches(cr) {
 				continue
 			}
+			there = true
 			pass, err := passesFilters(cr, about, r.Filter, s.Filter)
 			if err != nil && failed == nil {
 				failed = err
@@ -197,8 +202,11 @@ func (h *Hooks) request(r webhook.Receiver, about map[string]any) (int, error) {
 				requested++
 			}
 		}
+		if !there {
+			missing = append(missing, s.Kind+" "+s.Namespace+"/"+s.Name)
+		}
 	}
-	return requested, failed
+	return requested, missing, failed
 }
 
 // passesFilters reports whether all filters are true of a resource and what else they are about.

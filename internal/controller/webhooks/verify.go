@@ -22,12 +22,9 @@ func (h *Hooks) verify(ctx context.Context, e *entry, header http.Header, body [
 	switch {
 	case err == nil:
 		return claims, answer{}
-	case errors.Is(err, webhook.ErrUnverified), errors.Is(err, oidc.ErrRefused):
+	case errors.Is(err, webhook.ErrUnverified), errors.Is(err, oidc.ErrRefused), errors.Is(err, webhook.ErrNotAllowed):
 		h.Log.Warn("webhook refused", "receiver", r.Key.String(), "error", err.Error())
-		return nil, answer{http.StatusUnauthorized, err.Error()}
-	case errors.Is(err, webhook.ErrNotAllowed):
-		h.Log.Warn("webhook refused", "receiver", r.Key.String(), "error", err.Error())
-		return nil, answer{http.StatusForbidden, err.Error()}
+		return nil, answer{http.StatusBadRequest, err.Error()} // as Flux answers: senders know of no other
 	}
 	h.Log.Warn("webhook", "receiver", r.Key.String(), "error", err.Error())
 	return nil, answer{http.StatusServiceUnavailable, "the keys of the token's issuer cannot be read now"}
