@@ -36,7 +36,7 @@ type appEntry struct {
 	due             time.Time        // of the next full check: an older timer is not answered; zero for at once
 	begun           time.Time        // of the run that is under way; zero for none
 	statusWrittenAt time.Time        // of the last status write
-	news            string           // that were reported last
+	news            reportedNews     // the newest
 	progress        string           // the revision of which it was reported last that it is being brought out
 	trouble         string           // its health, where it is degraded, as it was reported last
 	opened          time.Time        // when the newest matter of a message about it has opened

@@ -45,7 +45,7 @@ func (c *Controller) emitMessage(key app.Key, said notify.Message) {
 		return
 	}
 	m := messageAbout(e.cr)
-	m.Event, m.Origin, m.Evidence, m.Matter = said.Event, said.Origin, said.Evidence, said.Matter
+	m.Event, m.Origin, m.Evidence, m.Matter, m.Cause = said.Event, said.Origin, said.Evidence, said.Matter, said.Cause
 	c.noteOpened(key, m.Matter)
 	c.enqueueEvent(m, e.cr.ResourceVersion())
 }

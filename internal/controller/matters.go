@@ -43,8 +43,11 @@ func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 	return notify.Matter{}
 }
 
-// settleMatters ends the messages' matters of an app that its report no longer has.
+// settleMatters sends the messages that were held back long enough, and ends the messages' matters of an app that its report no longer has.
 func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration {
+	if wait := c.releaseHeld(key); wait > 0 || c.Outlet == nil {
+		return wait
+	}
 	e, ok := c.entry(key)
 	if !ok {
 		return 0

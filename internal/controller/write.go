@@ -99,12 +99,22 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 	if len(news) == 0 || !c.isNew(e.app.Key, messageKey(news)) {
 		return
 	}
+	var messages []notify.Message
 	for _, n := range news {
 		n.Revision = revisionOfNews(n, r, e.app.Release != nil)
 		m := notify.Message{Event: n, Evidence: evidenceOfNews(n, r), Matter: matterOfNews(n, r)}
 		if n.Revision == r.Revision {
 			m.Origin = r.Origin
 		}
+		if n.Severity == notify.Error && r.Stage == report.Fetch {
+			m.Cause = c.failedSource(e.app.Source)
+		}
+		messages = append(messages, m)
+	}
+	if c.holdBack(e.app.Key, messages, isWithoutFiles(r)) {
+		return
+	}
+	for _, m := range messages {
 		c.emitMessage(e.app.Key, m)
 	}
 }
@@ -136,10 +146,10 @@ func (c *Controller) isNew(key app.Key, news string) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	known := c.appSet[key]
-	if known == nil || known.news == news {
+	if known == nil || known.news.key == news {
 		return false
 	}
-	known.news = news
+	known.news.key = news
 	return true
 }
 

@@ -43,7 +43,9 @@ type Message struct {
 	// Evidence are facts by their names, beside the text: the field, its values in Git and live, who wrote it.
 	Evidence map[string]string `json:",omitempty"`
 	Matter   Matter
-	At       time.Time
+	// Cause is an object whose own message says the same of all that depend on it: who gets that does not need this one; the zero value for none.
+	Cause object.ID `json:",omitzero"`
+	At    time.Time
 }
 
 // The names of facts in Evidence that senders show in this order, before all others.

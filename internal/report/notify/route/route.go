@@ -17,6 +17,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/cel"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
@@ -90,13 +91,17 @@ func (a Alert) Takes(m notify.Message) bool {
 	switch {
 	case a.Suspended, len(a.Problems) > 0, a.ErrorsOnly && m.Severity != notify.Error:
 		return false
-	case !slices.ContainsFunc(a.Sources, func(s Source) bool { return s.names(m) }):
+	case !a.listensTo(m), m.Cause != (object.ID{}) && a.listensTo(notify.Message{About: m.Cause}):
 		return false
 	case len(a.Include) == 0 && len(a.Exclude) == 0:
 		return true
 	}
 	texts := append(fluxTexts(m), m.Text)
 	return !matchAny(a.Exclude, texts) && (len(a.Include) == 0 || matchAny(a.Include, texts))
+}
+
+func (a Alert) listensTo(m notify.Message) bool {
+	return slices.ContainsFunc(a.Sources, func(s Source) bool { return s.names(m) })
 }
 
 func matchAny(expressions []*regexp.Regexp, texts []string) bool {

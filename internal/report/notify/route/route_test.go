@@ -49,6 +49,19 @@ func TestAnAlertTakesWhatItNames(t *testing.T) {
 	}
 }
 
+// TestWhoHearsTheCauseDoesNotHearWhatFollows: a source that cannot be fetched is one message, not one more for each app of it.
+func TestWhoHearsTheCauseDoesNotHearWhatFollows(t *testing.T) {
+	apps, sources := route.Source{Kind: "Kustomization", Namespace: "shop", Name: "*"}, route.Source{Kind: "GitRepository", Namespace: "flux-system", Name: "fleet"}
+	m := message()
+	m.Cause = object.ID{Group: "source.toolkit.fluxcd.io", Kind: "GitRepository", Namespace: "flux-system", Name: "fleet"}
+	if !(route.Alert{Sources: []route.Source{apps}}).Takes(m) {
+		t.Error("who listens to apps alone does not hear of it")
+	}
+	if (route.Alert{Sources: []route.Source{apps, sources}}).Takes(m) {
+		t.Error("who listens to the source hears of it twice")
+	}
+}
+
 // TestMetadataOfAnObjectOverrulesNone: as in Flux the event goes first, then the Alert, then the annotations of the object.
 func TestMetadataOfAnObjectOverrulesNone(t *testing.T) {
 	a := route.Alert{Metadata: map[string]string{"revision": "mine", "cluster": "prod"}, Summary: "of the alert"}

@@ -1,0 +1,83 @@
+package controller
+
+import (
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+// holdPause is how long the news waits that a commit has taken an app's files: where it has taken the app too, the run of the app that deletes it is over by then, and
+// nothing was wrong.
+const holdPause = 10 * time.Second
+
+// reportedNews is what was reported of an app last.
+type reportedNews struct {
+	key   string           // of the newest
+	held  []notify.Message // that are not sent yet; see holdBack
+	until time.Time        // when they are
+}
+
+// isWithoutFiles reports whether a run has ended because its source does not have what the app names.
+func isWithoutFiles(r report.Report) bool {
+	return r.Reason == report.SourceNotReady && r.Stage == report.Render
+}
+
+// holdBack takes the newest messages of an app in place of those that it holds back, and reports whether they wait.
+func (c *Controller) holdBack(key app.Key, messages []notify.Message, waits bool) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.appSet[key]
+	switch {
+	case e == nil:
+		return false
+	case !waits:
+		e.news.held = nil
+		return false
+	case e.news.held == nil:
+		e.news.until = time.Now().Add(holdPause)
+	}
+	e.news.held = messages
+	c.settles.AddAfter(key, time.Until(e.news.until))
+	return true
+}
+
+// releaseHeld sends the messages of an app that it has held back, unless the app is being deleted. It returns how long they still have to wait.
+func (c *Controller) releaseHeld(key app.Key) time.Duration {
+	c.mu.Lock()
+	e := c.appSet[key]
+	if e == nil || e.news.held == nil {
+		c.mu.Unlock()
+		return 0
+	}
+	if wait := time.Until(e.news.until); wait > 0 {
+		c.mu.Unlock()
+		return wait
+	}
+	held := e.news.held
+	e.news.held = nil
+	if e.app.Deleting {
+		held = nil
+	}
+	c.mu.Unlock()
+	for _, m := range held {
+		c.emitMessage(key, m)
+	}
+	return 0
+}
+
+// failedSource returns the source that an app reads, where that cannot be fetched and so has a message of its own; the zero value for none.
+func (c *Controller) failedSource(key app.SourceKey) object.ID {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e := c.sourceSet[key]
+	if e != nil && e.base != (app.SourceKey{}) {
+		e = c.sourceSet[e.base]
+	}
+	if e == nil || e.cr == nil || e.state.Err == nil {
+		return object.ID{}
+	}
+	return e.cr.ID()
+}
