@@ -39,6 +39,10 @@ func TestAHealthCheckMayBeAboutAnObjectOfOthers(t *testing.T) {
 	if !w.isThere(configmaps, "web") {
 		t.Error("the app was not applied")
 	}
+	truce := w.truce()
+	waits := "Progressing (waiting for Deployment.apps " + w.ns + "/backend: is not in the cluster)"
+	w.saysOf(truce, 0, "app get web", "Synced", waits)
+	w.saysOf(truce, 0, "app list -o wide", "Progressing")
 	backend := w.Watch(t, deployments, w.ns, "backend")
 	w.Apply(t, strings.ReplaceAll(deploymentText("backend"), "NAMESPACE", w.ns))
 	w.ready("web")
@@ -50,8 +54,10 @@ func TestAHealthCheckMayBeAboutAnObjectOfOthers(t *testing.T) {
 	}
 	crash("true")
 	t.Log(w.fails("web", "Deployment.apps "+w.ns+"/backend: "))
+	w.saysOf(truce, 0, "app get web", "Synced", "Degraded (Deployment.apps "+w.ns+"/backend: ")
 	crash(nil)
 	w.ready("web")
+	w.saysOf(truce, 0, "app get web", "Synced", "Healthy\n")
 	reads := w.Audit(t, func(e kubetest.Entry) bool {
 		return w.byTruce(e) && e.Namespace == w.ns && e.Resource.Resource == "deployments" && e.Verb == "get"
 	})

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
@@ -31,13 +32,17 @@ func countFindings(o report.Object, is func(report.Finding) bool) int {
 	return n
 }
 
-// stateOf is the app's state as the run without writes found it.
+// stateOf is the app's state as the run without writes found it. How its health checks stand is known to the controller alone: they may be about
+// objects of others, and have a timeout.
 func stateOf(d view.Detail) report.State {
 	r := d.Report
 	for _, id := range d.Leaving {
 		r.Leaving = append(r.Leaving, report.ListedObject{ID: id})
 	}
-	s := r.State()
+	s, end := r.State(), d.Recorded.End
+	if d.App.Policy.Mode == app.Enforce && (end.Reason == report.AwaitingHealth || end.Reason == report.HealthFailed) {
+		s.Health = end.Health(s.Health)
+	}
 	if d.App.Suspended {
 		return s.Suspend()
 	}

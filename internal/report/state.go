@@ -96,6 +96,8 @@ func (end End) Health(worst health.Status) health.Status {
 		return worst
 	case end.Reason == HealthFailed:
 		return worst.Worse(health.Status{Code: health.Degraded, Message: end.Message})
+	case end.Reason == AwaitingHealth: // also of objects that are not the app's own
+		return worst.Worse(health.Status{Code: health.Progressing, Message: end.Message})
 	case worst.Code != "":
 		return worst
 	case end.Reason == Succeeded: // an app without objects

@@ -47,10 +47,23 @@ func TestTheHealthOfAnAppOfWhichNoObjectIsKnown(t *testing.T) {
 		{report.End{Reason: report.InProgress}, health.Status{Code: health.Unknown, Message: "the run has not ended"}},
 		{report.End{Reason: report.RenderFailed, Message: "no such file"}, health.Status{Code: health.Unknown, Message: "no such file"}},
 		{report.End{Reason: report.HealthFailed, Message: "timeout"}, health.Status{Code: health.Degraded, Message: "timeout"}},
+		{report.End{Reason: report.AwaitingHealth, Message: "waiting for Job db/migrate"}, health.Status{Code: health.Progressing, Message: "waiting for Job db/migrate"}},
 		{report.End{Reason: report.Succeeded}, health.Status{Code: health.Healthy}},
 	} {
 		if got := c.end.Health(health.Status{}); got != c.want {
 			t.Errorf("%+v: %+v, want %+v", c.end, got, c.want)
+		}
+	}
+}
+
+// TestAnAppIsNotHealthyBeforeItsHealthChecks: they may be about objects that are not its own.
+func TestAnAppIsNotHealthyBeforeItsHealthChecks(t *testing.T) {
+	own := health.Status{Code: health.Healthy}
+	for reason, want := range map[report.Reason]health.Code{
+		report.AwaitingHealth: health.Progressing, report.HealthFailed: health.Degraded, report.Succeeded: health.Healthy,
+	} {
+		if got := (report.End{Reason: reason, Message: "said"}).Health(own); got.Code != want || (got.Message == "said") == (want == health.Healthy) {
+			t.Errorf("%s: %+v, want %s", reason, got, want)
 		}
 	}
 }
