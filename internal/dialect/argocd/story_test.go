@@ -138,6 +138,9 @@ func partText(p app.Part) string {
 	if p.Layout == app.ChartLayout {
 		out += " " + editor.CompactJSON(p.Chart)
 	}
+	for _, laid := range p.Overlay.Parts(p.Namespace) {
+		out += fmt.Sprintf(", %s %s", laid.Field, editor.CompactJSON(laid.Kustomization))
+	}
 	return out
 }
 

@@ -24,6 +24,7 @@ type Part struct {
 	Path       string // in the tree of all, as all paths that a part names
 	Layout     Layout
 	Manifests  Manifests
+	Namespace  string // overrides the namespace of what is rendered of it; empty keeps that
 	Overlay    overlay.Overlay
 	Chart      *release.Request
 	Inflated   *release.Request
@@ -69,7 +70,7 @@ func (a App) HasSource(key SourceKey) bool {
 // OfPart returns the app as it holds for one of its sources: with that alone.
 func (a App) OfPart(p Part) App {
 	a.Parts = nil
-	a.Source, a.Path, a.Layout, a.Manifests, a.Overlay = p.Source, p.Path, p.Layout, p.Manifests, p.Overlay
+	a.Source, a.Path, a.Layout, a.Manifests, a.Namespace, a.Overlay = p.Source, p.Path, p.Layout, p.Manifests, p.Namespace, p.Overlay
 	a.Chart, a.Inflated = p.Chart, p.Inflated
 	return a
 }
