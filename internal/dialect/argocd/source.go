@@ -42,6 +42,9 @@ func (r *reading) describe(a *app.App, s sourceAt) {
 	}
 	r.overlay(a, s.at, s.applicationSource)
 	r.chart(a, s)
+	if s.Chart == "" {
+		a.InSource = inSource{s}
+	}
 }
 
 // oneSource is spec.source, or the only one of spec.sources, which goes before it as in Argo CD. Of several it is the first.

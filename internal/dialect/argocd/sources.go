@@ -47,7 +47,7 @@ func (r *reading) part(a app.App, s sourceAt) app.Part {
 	a.Source = p.Source
 	r.describe(&a, s)
 	p.Path, p.Layout, p.Manifests, p.Namespace, p.Overlay = a.Path, a.Layout, a.Manifests, a.Namespace, a.Overlay
-	p.Chart, p.Inflated = a.Chart, a.Inflated
+	p.Chart, p.Inflated, p.InSource = a.Chart, a.Inflated, a.InSource
 	return p
 }
 

@@ -96,7 +96,10 @@ type App struct {
 	// asked for; nil refuses charts.
 	Chart *release.Request
 	// Inflated says how the charts are rendered that a kustomization names, where builds do that at all; nil for never.
-	Inflated         *release.Request
+	Inflated *release.Request
+	// InSource reads what files of the source say about how it is rendered; nil for nothing. Misread is why that cannot be followed.
+	InSource         inSource `json:"-"`
+	Misread          error    `json:"-"`
 	DefaultNamespace DefaultNamespace
 
 	Interval       time.Duration // between full checks

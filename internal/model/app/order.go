@@ -87,10 +87,14 @@ func (a App) InRollout() App {
 	return a
 }
 
-// AtRevision is the app at a revision of its source: with the commit and the names of its files in what asks for them.
+// AtRevision is the app at a revision of its source: with what its files say about how it is rendered, and the commit and the names of its files in what
+// asks for them.
 func (a App) AtRevision(commit string, files fs.FS) App {
 	if len(a.Parts) > 0 {
 		return a.atRevisions(commit, files)
+	}
+	if a.InSource != nil {
+		a = a.InSource.Over(a, files)
 	}
 	a.Overlay = a.Overlay.At(commit).Found(files, a.Path)
 	a.Chart = a.Chart.WithTexts(func(text string) string { return overlay.PutRevision(text, commit) })

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -28,6 +29,7 @@ type Part struct {
 	Overlay    overlay.Overlay
 	Chart      *release.Request
 	Inflated   *release.Request
+	InSource   inSource `json:"-"`
 }
 
 // joinedSources is the kind of the key that stands for all sources of an app that has several.
@@ -71,8 +73,15 @@ func (a App) HasSource(key SourceKey) bool {
 func (a App) OfPart(p Part) App {
 	a.Parts = nil
 	a.Source, a.Path, a.Layout, a.Manifests, a.Namespace, a.Overlay = p.Source, p.Path, p.Layout, p.Manifests, p.Namespace, p.Overlay
-	a.Chart, a.Inflated = p.Chart, p.Inflated
+	a.Chart, a.Inflated, a.InSource = p.Chart, p.Inflated, p.InSource
 	return a
+}
+
+// as is the source read as an app is that has it alone.
+func (p Part) as(a App) Part {
+	p.Path, p.Layout, p.Manifests, p.Namespace, p.Overlay = a.Path, a.Layout, a.Manifests, a.Namespace, a.Overlay
+	p.Chart, p.Inflated, p.InSource = a.Chart, a.Inflated, a.InSource
+	return p
 }
 
 // PartOf returns the index of the source that a file is of, and -1 for an app with one source.
@@ -98,7 +107,8 @@ func (a App) atRevisions(commits string, files fs.FS) App {
 			commit = each[i]
 		}
 		of := a.OfPart(p).AtRevision(commit, files)
-		a.Parts[i].Overlay, a.Parts[i].Chart = of.Overlay, of.Chart
+		a.Parts[i] = p.as(of)
+		a.Misread = cmp.Or(a.Misread, of.Misread)
 	}
 	return a
 }

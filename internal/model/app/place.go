@@ -1,5 +1,7 @@
 package app
 
+import "io/fs"
+
 // Layout says what a directory of the source may be.
 type Layout string
 
@@ -25,4 +27,10 @@ type DefaultNamespace struct {
 	Make                bool
 	Labels, Annotations map[string]string // that it is to bear where it is made
 	FirstLabels         map[string]string // that it gets when it is made, and may lose
+}
+
+// inSource reads files of a source that say how it is rendered, over what the custom resource says. It may be used concurrently.
+type inSource interface {
+	// Over returns the app, or one of several sources of it, with what the files say laid over it; Misread says what is wrong with them.
+	Over(a App, files fs.FS) App
 }

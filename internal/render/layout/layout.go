@@ -32,6 +32,9 @@ const chart = "Chart.yaml"
 // RequestOf says what is to be rendered for an app, and what its directory was found to be: plain manifests or a kustomization. Where
 // the app's layout is AnyLayout, the renderer finds out itself.
 func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error) {
+	if a.Misread != nil {
+		return render.Request{}, "", fmt.Errorf("render %s: %w", a.Path, a.Misread)
+	}
 	if len(a.Parts) > 0 {
 		return requestOfParts(files, a)
 	}
