@@ -9,7 +9,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/source/cloud"
+	"github.com/truce-gitops/truce/internal/testing/cloudtest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -66,7 +68,8 @@ spec:
 // farWorld is a story's world with another cluster beside its own. Both have a namespace of the same name.
 type farWorld struct {
 	*world
-	there *kubetest.Cluster
+	there  *kubetest.Cluster
+	clouds *cloudtest.Clouds
 }
 
 // kubeconfig makes the Secret of the apps hold a kubeconfig.
@@ -134,11 +137,11 @@ kubeConfig: {secretRef: {name: far}}`
 func TestAnAppHasItsObjectsInAnotherCluster(t *testing.T) {
 	t.Parallel()
 	there := kubetest.Another(t)
-	f := farWorld{offClusterWorld(t, elsewhere+mover), there}
+	f := farWorld{offClusterWorld(t, elsewhere+mover), there, startClouds(t)}
 	f.works = append(f.works, f.ns)
 	there.Apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+f.ns+"}}")
 	established(t, there, there.Apply(t, onlyThere)[0])
-	f.start(app.Policy{})
+	f.run(compose.RunOptions{Clouds: cloud.Environment{"AWS_ENDPOINT_URL_STS": f.clouds.Host("sts.eu-west-1.amazonaws.com")}})
 	f.app("here", "./here", defaultSpec)
 	f.app("there", "./there", inTheOtherCluster)
 	f.fails("there", "Secret "+f.ns+"/far, with the kubeconfig of the cluster, is not there")
@@ -159,13 +162,14 @@ func TestAnAppHasItsObjectsInAnotherCluster(t *testing.T) {
 		{"a changed spec.kubeConfig prunes nothing in either cluster", changesCluster},
 		{"a service account is one of the other cluster", tenantThere},
 		{"tokens of a service account of this cluster connect to the other one", tokensOfAccounts},
+		{"a cluster of EKS is reached as a role of AWS", reachedAsRole},
 		{"a deleted Secret ends the work there", withoutSecret},
 		{"with the app go its objects", goneThere},
 	} {
 		if !t.Run(scene.name, func(t *testing.T) {
 			now := *f.world
 			now.t = t
-			scene.play(farWorld{&now, there})
+			scene.play(farWorld{&now, there, f.clouds})
 		}) {
 			return
 		}

@@ -1,6 +1,7 @@
 package stories
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
@@ -23,13 +24,12 @@ import (
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
-// tokenGate is before the API server of another cluster, and lets in the service accounts of this one: it has their tokens reviewed here, for its own
-// audience, and passes the requests on in their names.
+// tokenGate is before the API server of another cluster, and lets in those whose tokens it knows: it passes their requests on in their names.
 type tokenGate struct {
 	*httptest.Server
-	f        farWorld
-	audience string
-	onward   *httputil.ReverseProxy
+	f      farWorld
+	knows  tokenReviewer
+	onward *httputil.ReverseProxy
 
 	mu       sync.Mutex
 	users    map[string]string // by token
@@ -37,8 +37,30 @@ type tokenGate struct {
 	tokens   map[string]bool // those that were let in
 }
 
-// openGate starts a gate, which ends with the story.
-func openGate(f farWorld, audience string) *tokenGate {
+// tokenReviewer says whose token it is; empty for one that is not valid.
+type tokenReviewer interface {
+	userOf(ctx context.Context, token string) string
+}
+
+// accountTokens are those of the service accounts of a cluster, for an audience, which that cluster reviews.
+type accountTokens struct {
+	w        *world
+	audience string
+}
+
+func (a accountTokens) userOf(ctx context.Context, token string) string {
+	answer, err := a.w.dynamic().Resource(schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": map[string]any{"token": token, "audiences": []any{a.audience}},
+	}}, metav1.CreateOptions{})
+	if err != nil {
+		return ""
+	}
+	user, _, _ := unstructured.NestedString(answer.Object, "status", "user", "username")
+	return user
+}
+
+// openGate starts a gate, which the story closes.
+func openGate(f farWorld, knows tokenReviewer) *tokenGate {
 	f.t.Helper()
 	config := f.there.Config()
 	to, err := url.Parse(config.Host)
@@ -50,7 +72,7 @@ func openGate(f farWorld, audience string) *tokenGate {
 		f.t.Fatal(err)
 	}
 	onward.FlushInterval = -1
-	g := &tokenGate{f: f, audience: audience, onward: onward, users: map[string]string{}, tokens: map[string]bool{}}
+	g := &tokenGate{f: f, knows: knows, onward: onward, users: map[string]string{}, tokens: map[string]bool{}}
 	g.Server = httptest.NewTLSServer(g)
 	return g
 }
@@ -83,13 +105,7 @@ func (g *tokenGate) user(r *http.Request, token string) string {
 	default:
 		return user
 	}
-	answer, err := g.f.dynamic().Resource(schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "tokenreviews"}).Create(r.Context(), &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": map[string]any{"token": token, "audiences": []any{g.audience}},
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		return ""
-	}
-	user, _, _ := unstructured.NestedString(answer.Object, "status", "user", "username")
+	user := g.knows.userOf(r.Context(), token)
 	if user == "" {
 		g.rejected++
 		return ""
@@ -117,18 +133,22 @@ func (g *tokenGate) counts() (tokens, rejected int) {
 }
 
 // reference is the ConfigMap that leads to the gate.
-func (g *tokenGate) reference(more string) string {
+func (g *tokenGate) reference(more string) string { return g.referenceOf("generic", more) }
+
+func (g *tokenGate) referenceOf(provider, more string) string {
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: g.Certificate().Raw}))
-	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: gate, namespace: %s}, data: {provider: generic, address: %q, ca.crt: %q%s}}", g.f.ns, g.URL, ca, more)
+	return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: gate, namespace: %s}, data: {provider: %s, address: %q, ca.crt: %q%s}}", g.f.ns, provider, g.URL, ca, more)
+}
+
+func (g *tokenGate) close() {
+	g.CloseClientConnections()
+	g.Close()
 }
 
 // tokensOfAccounts is the scene of an app whose ConfigMap names a server that takes tokens of this cluster's service accounts.
 func tokensOfAccounts(f farWorld) {
-	g := openGate(f, "the-other-cluster")
-	defer func() {
-		g.CloseClientConnections()
-		g.Close()
-	}()
+	g := openGate(f, accountTokens{f.world, "the-other-cluster"})
+	defer g.close()
 	f.Apply(f.t, g.reference(""))
 	f.Apply(f.t, f.manifest("by-token", "./tenant", "interval: 1h\nretryInterval: 1s\nkubeConfig: {configMapRef: {name: gate}}"))
 	if os.Getenv(accountVariable) == "" { // what is installed has an account, of which a token is not let in
@@ -144,16 +164,16 @@ func tokensOfAccounts(f farWorld) {
 	if got := f.writers("of-tenant"); !got[f.user("pusher")] {
 		f.t.Errorf("the object was written by %v", got)
 	}
-	f.renewed(g)
+	f.renewed(g, "by-token", "k: there", "k: there, more: token")
 	f.kubectl("delete", "kustomization/by-token")
 }
 
 // renewed has the gate reject what it let in before: another token is asked for.
-func (f farWorld) renewed(g *tokenGate) {
+func (f farWorld) renewed(g *tokenGate, name, now, next string) {
 	before, _ := g.counts()
 	g.revoke()
-	f.edit("tenant/cm.yaml", "k: there", "k: there, more: token")
-	f.ready("by-token")
+	f.edit("tenant/cm.yaml", now, next)
+	f.ready(name)
 	if after, _ := g.counts(); after <= before {
 		f.t.Errorf("%d tokens were let in before they were revoked, and %d after", before, after)
 	}
@@ -170,7 +190,7 @@ var _ http.Handler = (*tokenGate)(nil)
 func TestTheGateLetsNoOneElseIn(t *testing.T) {
 	t.Parallel()
 	f := farWorld{world: &world{Cluster: kubetest.Start(t), t: t, ctx: t.Context()}}
-	g := &tokenGate{f: f, audience: "the-other-cluster", users: map[string]string{}}
+	g := &tokenGate{f: f, knows: accountTokens{f.world, "the-other-cluster"}, users: map[string]string{}}
 	if user := g.user(httptest.NewRequest(http.MethodGet, "/", nil), "made-up"); user != "" || g.rejected != 1 {
 		t.Errorf("a made-up token is let in as %q", user)
 	}

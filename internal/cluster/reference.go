@@ -79,6 +79,8 @@ func (r Reference) checked() (Reference, error) {
 type tokenSource interface {
 	// Token returns one that has not expired.
 	Token(ctx context.Context) (string, error)
+	// Reject has another one asked for, in place of one that the cluster has rejected. It does not block.
+	Reject(token string)
 }
 
 // CloudKubeconfig returns how the cluster of a cloud, whose address is known, is connected to with tokens of an account.

@@ -79,8 +79,8 @@ func (t *accountTokens) Token(ctx context.Context) (string, error) {
 	return t.token, err
 }
 
-// reject has another token asked for, unless the rejected one is so new that another one would fare no better.
-func (t *accountTokens) reject(token string) {
+// Reject has another token asked for, unless the rejected one is so new that another one would fare no better.
+func (t *accountTokens) Reject(token string) {
 	select {
 	case <-t.turn:
 	default: // another one is being asked for
@@ -186,8 +186,8 @@ func (a authorizing) RoundTrip(q *http.Request) (*http.Response, error) {
 	q = q.Clone(q.Context())
 	q.Header.Set("Authorization", "Bearer "+token)
 	answer, err := a.next.RoundTrip(q)
-	if own, ok := a.tokens.(*accountTokens); ok && err == nil && answer.StatusCode == http.StatusUnauthorized {
-		own.reject(token)
+	if err == nil && answer.StatusCode == http.StatusUnauthorized {
+		a.tokens.Reject(token)
 	}
 	return answer, err
 }

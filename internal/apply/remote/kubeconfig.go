@@ -84,6 +84,9 @@ func (t cloudTokens) Token(ctx context.Context) (string, error) {
 	return t.clouds.ClusterToken(ctx, t.id, t.name)
 }
 
+// Reject has another one asked for.
+func (t cloudTokens) Reject(token string) { t.clouds.RejectToken(token) }
+
 // readNamed reads an object of the app's namespace.
 func readNamed(ctx context.Context, home *cluster.Client, a app.App, resource, name string) (u *unstructured.Unstructured, refused, err error) {
 	u, err = home.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(a.Key.Namespace).Get(ctx, name, metav1.GetOptions{})

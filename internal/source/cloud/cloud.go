@@ -84,6 +84,7 @@ func (Credential) GoString() string { return "cloud.Credential{***}" }
 type entry struct {
 	turn  chan struct{} // held while another one is asked for
 	now   Credential
+	asked time.Time // for now
 	renew time.Time
 }
 
@@ -112,11 +113,30 @@ func (e *Exchange) kept(ctx context.Context, key []string, r request) (Credentia
 	if err != nil {
 		return Credential{}, err
 	}
-	k.now, k.renew = got, time.Time{}
+	k.now, k.asked, k.renew = got, asked, time.Time{}
 	if !got.Until.IsZero() {
 		k.renew = got.Until.Add(-min(mostEarly, got.Until.Sub(asked)/5))
 	}
 	return got, nil
+}
+
+// rejectedAfter is how old a token is that is replaced when it was rejected: in place of a younger one another would fare no better.
+const rejectedAfter = 10 * time.Second
+
+// RejectToken has another token asked for, in place of one that a cluster has rejected. It does not block.
+func (e *Exchange) RejectToken(token string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, k := range e.known {
+		select {
+		case k.turn <- struct{}{}:
+			if k.now.Token == token && time.Since(k.asked) >= rejectedAfter {
+				k.renew = time.Time{}
+			}
+			<-k.turn
+		default: // another one is being asked for
+		}
+	}
 }
 
 // entry returns the one entry of a key. Those that have ended are dropped on the way.
