@@ -15,6 +15,7 @@ func TestEachCommitHasItsOwnResult(t *testing.T) {
 	w.notifies(e, "gitea", "/org/fleet", "")
 	w.notifies(e, "slack", "/chat", "")
 	w.notifies(e, "generic", "/programs", "")
+	w.notifies(e, "alertmanager", "/alerts", "eventSeverity: error")
 	w.run(compose.RunOptions{Windows: shortWindows})
 	w.app("app", "./app", defaultSpec)
 	w.app("late", "./late", "interval: 1h\ndependsOn: [{name: app}]")
@@ -27,7 +28,7 @@ func TestEachCommitHasItsOwnResult(t *testing.T) {
 	w.repo.Commit(map[string]string{"README.md": "nothing"}, "nothing")
 	second := statuses()
 	e.await(t, second, `"state":"success"`, `"context":"kustomization/late/`)
-	e.await(t, "/programs", "Kustomization", w.repo.Head())
+	e.await(t, "/programs", "Kustomization", w.repo.Head(), `"commit_status":"update"`)
 	known := strings.Join(e.at(first), "\n") + strings.Join(e.at(second), "\n")
 
 	w.repo.Move("app/a.yaml", "elsewhere/a.yaml")
@@ -43,4 +44,10 @@ func TestEachCommitHasItsOwnResult(t *testing.T) {
 			t.Errorf("people hear of a commit that changes nothing: %s", body)
 		}
 	}
+
+	alert := `"labels":{"alertname":"FluxKustomizationArtifactfailed","kind":"Kustomization","name":"app","namespace":"` + w.ns + `",`
+	opened := e.await(t, "/alerts", alert)
+	labels, _, _ := strings.Cut(opened, `,"annotations"`)
+	w.repo.Move("elsewhere/a.yaml", "app/a.yaml")
+	e.await(t, "/alerts", labels, `"message":"Applied revision: `) // the same alert, closed, though the Alert takes errors alone
 }
