@@ -11,11 +11,11 @@ import (
 var fluxForms = map[string]map[string][]string{
 	"Kustomization": {
 		"DependencyNotReady":   {"Dependencies do not meet ready condition, retrying in 30s"},
-		"ArtifactFailed":       {"Source artifact not found, retrying in 30s: TEXT"},
+		"ArtifactFailed":       {"kustomization path not found: TEXT", "Source artifact not found, retrying in 30s: TEXT"},
 		"BuildFailed":          {"kustomize build failed: TEXT"},
 		"HealthCheckFailed":    {"health check failed after 1s: TEXT"},
 		"HealthRecovered":      {"Health check passed in 1s"},
-		"ReconciliationFailed": {"dry-run failed: TEXT"},
+		"ReconciliationFailed": {"dry-run failed (Invalid): TEXT"},
 		"PruneFailed":          {"delete failed: TEXT"},
 	},
 	"HelmRelease": {
@@ -24,6 +24,8 @@ var fluxForms = map[string]map[string][]string{
 		"DriftCorrected": {"Cluster state of release NAMESPACE/NAME has been corrected:\nTEXT"},
 	},
 	"GitRepository": {
+		"NewArtifact":          {"stored artifact for commit 'REVISION'"},
+		"Succeeded":            {"stored artifact for commit 'REVISION'"},
 		"GitOperationFailed":   {"failed to checkout and determine revision: TEXT"},
 		"AuthenticationFailed": {"failed to configure authentication options: TEXT", "failed to checkout and determine revision: TEXT"},
 	},
