@@ -208,7 +208,10 @@ func TestAFailedHealthCheckIsOneMessage(t *testing.T) {
 	w.notifies(e, "generic", "/all", "")
 	w.run(compose.RunOptions{Windows: shortWindows})
 	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
-	e.await(t, "/all", `"reason":"HealthCheckFailed"`, `"severity":"error"`, "CrashLoopBackOff")
+	e.await(t, "/all", `"reason":"HealthCheckFailed"`, `"severity":"error"`, "CrashLoopBackOff", `"object":"Deployment.apps `+w.ns+`/crash"`, `"because":"CrashLoopBackOff: `)
+	if said := w.eventsOf("HealthDegraded", "app"); len(said) > 0 {
+		t.Errorf("beside HealthCheckFailed: %q", said)
+	}
 	w.edit("app/crash.yaml", `"true"`, `"false"`)
 	e.await(t, "/all", "healthy again; it was: ")
 	e.await(t, "/all", "ReconciliationSucceeded", w.repo.Head())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -21,8 +22,12 @@ func healthMatter(h health.Status) notify.Matter {
 	return m
 }
 
-// emitHealth reports that an app is degraded: once, and once more when its pods have said why. settleMatters reports the end.
-func (c *Controller) emitHealth(e appEntry, r report.Report) {
+// healthCheckFailed is the reason of a status that says of a degraded app what emitHealth would.
+const healthCheckFailed = "HealthCheckFailed"
+
+// emitHealth reports that an app is degraded: once, and once more when its pods have said why, unless the status that was just written is news of that.
+// settleMatters reports the end.
+func (c *Controller) emitHealth(e appEntry, next object.Object, r report.Report) {
 	if r.Stage != report.Done {
 		return
 	}
@@ -32,11 +37,18 @@ func (c *Controller) emitHealth(e appEntry, r report.Report) {
 		return
 	}
 	c.noteHealth(e.app.Key, r.Revision, h)
-	if h.Code != health.Degraded {
+	if h.Code != health.Degraded || outcomeOf(next).reason == healthCheckFailed {
 		return
 	}
+	c.emitMessage(e.app.Key, notify.Message{
+		Event: notify.Event{Severity: notify.Error, Reason: "HealthDegraded", Text: "degraded: " + h.Message}, Evidence: evidenceOfHealth(r.Objects, h), Matter: m,
+	})
+}
+
+// evidenceOfHealth is the first object that is degraded for the cause that the app has, and the cause.
+func evidenceOfHealth(objects []report.Object, h health.Status) map[string]string {
 	evidence := map[string]string{}
-	for _, o := range r.Objects {
+	for _, o := range objects {
 		if s := o.HealthStatus(); s.ForApp() == health.Degraded && s.Cause == h.Cause {
 			evidence[notify.FactObject] = o.ID.String()
 			break
@@ -45,9 +57,7 @@ func (c *Controller) emitHealth(e appEntry, r report.Report) {
 	if h.Cause != "" {
 		evidence[notify.FactBecause] = h.Cause
 	}
-	c.emitMessage(e.app.Key, notify.Message{
-		Event: notify.Event{Severity: notify.Error, Reason: "HealthDegraded", Text: "degraded: " + h.Message}, Evidence: evidence, Matter: m,
-	})
+	return evidence
 }
 
 // isNewTrouble notes the health of an app, and reports whether it is degraded since the last look, or its cause is known since then.

@@ -29,7 +29,7 @@ func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 		return notify.Matter{Kind: matter.Unhealthy, Phase: notify.Ends}
 	case n.Reason == "ResourceUpdated":
 		return notify.Matter{}
-	case n.Reason == "HealthCheckFailed": // of a Kustomization, whose run went through: the check is of its dialect
+	case n.Reason == healthCheckFailed: // of a Kustomization, whose run went through: the check is of its dialect
 		return healthMatter(report.WorstHealth(slices.Concat(r.Objects, r.Checks)))
 	case n.Severity == notify.Error && r.Reason == report.HealthFailed && r.Release == nil: // that of a release ends with the next one
 		return healthMatter(report.WorstHealth(r.Objects))

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/controller/findings"
@@ -33,6 +34,12 @@ func evidenceOfNews(n notify.Event, r report.Report) map[string]string {
 	}
 	if n.Severity == notify.Info && r.Reason == report.Succeeded && (n.Revision == r.Revision || r.Release != nil) { // that of a release is its chart's
 		put(notify.FactChanged, findings.ChangeText(r.Created, r.Configured))
+	}
+	if n.Reason == healthCheckFailed {
+		checked := slices.Concat(r.Objects, r.Checks)
+		for name, value := range evidenceOfHealth(checked, report.WorstHealth(checked)) {
+			put(name, value)
+		}
 	}
 	if n.Severity == notify.Error {
 		put(notify.FactNext, nextOfNews(r))

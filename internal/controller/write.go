@@ -60,7 +60,7 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 	}
 	c.noteStatusWritten(key, r)
 	c.emitNews(e, next, r)
-	c.emitHealth(e, r)
+	c.emitHealth(e, next, r)
 	c.emitProgress(e, next, r)
 	return untilHealthTimeout(e.app, r)
 }
