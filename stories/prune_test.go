@@ -125,6 +125,14 @@ func TestPruneFalseAndAnnotationsKeep(t *testing.T) {
 	if diff := cmp.Diff([]string{"configmaps e"}, w.deletes()); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
+	// The status and the commands say the same of what was kept.
+	w.condition("kept", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool {
+		return c["message"] == "1 object no longer in Git, and not pruned: ConfigMap "+w.ns+"/a"
+	})
+	truce := w.truce()
+	w.saysOf(truce, 0, "app get kept", "OutOfSync", "no longer in Git, and not pruned: pruning is off")
+	w.saysOf(truce, 1, "app diff kept", "ConfigMap "+w.ns+"/a\n  no longer in Git, and not pruned: pruning is off\n", "1 object no longer in Git\n")
+	w.saysOf(truce, 0, "app diff pruned", "no differences")
 	// Deleting the Kustomizations deletes what may be deleted: all but what is annotated, and nothing under prune: false.
 	w.kubectl("delete", "kustomization/kept", "kustomization/pruned")
 	w.goes(configmaps, "f")

@@ -49,6 +49,14 @@ func stateOf(d view.Detail) report.State {
 	return s
 }
 
+// whyLeaving says what becomes of an object that Git no longer names.
+func whyLeaving(d view.Detail, id object.ID) string {
+	if kept := d.Prune.Keep[id].Why; kept != "" {
+		return "no longer in Git, and not pruned: " + kept
+	}
+	return "no longer in Git: to be pruned"
+}
+
 // fieldPath prints a field as people write it: spec.replicas.
 func fieldPath(f report.Finding) string { return strings.TrimPrefix(field.PathString(f.Path), ".") }
 

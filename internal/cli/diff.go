@@ -227,7 +227,7 @@ func diffVerdict(found []view.Detail, w io.Writer) error {
 		text = ""
 		for _, part := range []string{
 			pluralize(drift, "difference", "differences"), pluralize(problems, "object that could not be compared", "objects that could not be compared"),
-			pluralize(leaving, "object to prune", "objects to prune"), pluralize(refused, "object that is not applied", "objects that are not applied"),
+			pluralize(leaving, "object no longer in Git", "objects no longer in Git"), pluralize(refused, "object that is not applied", "objects that are not applied"),
 		} {
 			text = joinSentences(text, part)
 		}
@@ -280,7 +280,7 @@ func (v detailPrinter) diff(w io.Writer, d view.Detail) error {
 		}
 	}
 	for _, id := range d.Leaving {
-		if _, err := fmt.Fprintf(w, "%s\n  no longer in Git: to be pruned\n", v.term.in(bold, id.Kind+" "+fullName(id))); err != nil {
+		if _, err := fmt.Fprintf(w, "%s\n  %s\n", v.term.in(bold, id.Kind+" "+fullName(id)), whyLeaving(d, id)); err != nil {
 			return err
 		}
 	}

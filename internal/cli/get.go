@@ -250,7 +250,7 @@ func (v detailPrinter) objects(d view.Detail) *table {
 		if v.wide {
 			row = append(row, cell{text: "-"})
 		}
-		t.add(append(row, cell{text: "no longer in Git: to be pruned"})...)
+		t.add(append(row, cell{text: whyLeaving(d, id)})...)
 	}
 	return t
 }

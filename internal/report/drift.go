@@ -36,7 +36,7 @@ func (r Report) Drift() string {
 		return f.FieldName(id) + " with " + f.Writer.String()
 	}))
 	if left := r.toPrune(); len(left) > 0 {
-		out = append(out, countNoun(len(left), "object")+" to prune: "+joinLimited(left))
+		out = append(out, countNoun(len(left), "object")+" no longer in Git, and not pruned: "+joinLimited(left))
 	}
 	return strings.Join(out, "; ")
 }

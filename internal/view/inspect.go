@@ -133,7 +133,7 @@ func (c *Cluster) look(ctx context.Context, engine *reconcile.Engine, a app.App)
 
 // left lists what truce has made for the app and Git no longer names. Without a whole render that is not known.
 func (c *Cluster) left(ctx context.Context, a app.App, r report.Report) ([]inventory.Entry, error) {
-	if a.Prune == app.PruneKeep || r.Stage != report.Done && r.Stage != report.Apply {
+	if r.Stage != report.Done && r.Stage != report.Apply {
 		return nil, nil
 	}
 	saved, err := c.engine.Inventory.Load(ctx, a.Key)
