@@ -88,10 +88,8 @@ func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
 			t.Errorf("truce app list does not say %s of %s:\n%s", want, name, list)
 		}
 	}
-	_, get := run("app", "get", "my-app")
-	if !strings.Contains(get, drift) {
-		t.Errorf("truce app get:\n%s", get)
-	}
+	w.saysOf(run, 0, "app get my-app", drift+" (1 held)", "Hold: the app is suspended")
+	w.saysOf(run, 1, "app diff my-app", "Hold: the app is suspended", "1 difference\n")
 	if columns := w.kubectl("get", "applications.argoproj.io"); !regexp.MustCompile(`refused-too +Unknown +Unknown +spec\.source`).MatchString(columns) {
 		t.Errorf("kubectl get applications:\n%s", columns)
 	}

@@ -29,8 +29,8 @@ func judgeMissing(in Input) Plan {
 	f := Finding{Difference: d, Verdict: Correct, Reason: "not in the cluster"}
 	var again time.Time
 	switch {
-	case reasonOfMode(in.Policy.Mode) != "":
-		f.Verdict, f.Reason = Hold, reasonOfMode(in.Policy.Mode)+"; an apply would create it"+conditionText(in.Prerequisite)
+	case in.Policy.Mode.Holds() != "":
+		f.Verdict, f.Reason = Hold, in.Policy.Mode.Holds()+"; an apply would create it"+conditionText(in.Prerequisite)
 	case (!in.Changed || in.Deployed) && in.Policy.Remediation == app.ReportOnly:
 		f.Verdict, f.Reason = Hold, "remediation is off: the deletion is reported only"
 	case !in.Changed:

@@ -108,5 +108,5 @@ func mutates(f Finding) bool { return f.Kind == compare.Mutated }
 // sendsNewItem reports whether Git has a new value for a field that admission changed in the last apply: it is sent, and the answer
 // will show what admission makes of it. Without the object of the last apply, that apply was about the value that Git has now.
 func sendsNewItem(in Input, p field.Path) bool {
-	return reasonOfMode(in.Policy.Mode) == "" && in.Previous != nil && changedInGit(in, p)
+	return in.Policy.Mode.Holds() == "" && in.Previous != nil && changedInGit(in, p)
 }

@@ -65,21 +65,7 @@ func reasonToWait(in Input) string {
 	if in.Treatment.Paused != "" {
 		return pausedBy(in)
 	}
-	return reasonOfMode(in.Policy.Mode)
-}
-
-// reasonOfMode says why a mode holds every difference; empty for the one that does not, and for its preview.
-func reasonOfMode(m app.Mode) string {
-	switch m {
-	case app.Enforce, app.Preview:
-		return ""
-	case app.Suspend:
-		return "the app is suspended"
-	case app.Await:
-		return "no sync was requested"
-	default:
-		return "observe mode writes nothing"
-	}
+	return in.Policy.Mode.Holds()
 }
 
 func judgeDrift(in Input, d compare.Difference) (Finding, time.Time) {

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/events"
 	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
@@ -94,6 +95,9 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 		return Detail{}, err
 	}
 	d := Detail{App: a, Recorded: commands.Summarize(cr), Report: c.look(ctx, engine, asked), Origin: c.origins(ctx, f.artifact, asked), Preview: p}
+	if a.Suspended && p.IsZero() {
+		holdWhileSuspended(d.Report)
+	}
 	if end := d.Recorded.End; end.Reason == report.DependencyNotReady {
 		d.Report.Notes = append([]string{"waits for a dependency (DependencyNotReady), and applies nothing new before: " + end.Message}, d.Report.Notes...)
 	}
@@ -106,6 +110,17 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 		return d, err
 	}
 	return d, c.fought(ctx, &d, engine.Catalogue(), claimants)
+}
+
+// holdWhileSuspended makes of the corrections that a run would carry out what they are until the app is resumed.
+func holdWhileSuspended(r report.Report) {
+	for _, o := range r.Objects {
+		for i, f := range o.Findings {
+			if f.Verdict == decide.Correct {
+				o.Findings[i].Verdict, o.Findings[i].Reason = decide.Hold, app.Suspend.Holds()
+			}
+		}
+	}
 }
 
 // leaving finds what a run would prune.

@@ -56,6 +56,20 @@ const (
 	AdditionsPeople ManualChanges = "people"
 )
 
+// Holds says why the mode holds every difference; empty for the one that does not, and for its preview.
+func (m Mode) Holds() string {
+	switch m {
+	case Enforce, Preview:
+		return ""
+	case Suspend:
+		return "the app is suspended"
+	case Await:
+		return "no sync was requested"
+	default:
+		return "observe mode writes nothing"
+	}
+}
+
 // Contradiction says why what is wanted of claims and of pauses cannot both hold; empty where it can, and where one of the two says nothing.
 func (p Policy) Contradiction() string {
 	if (p.Claims == ClaimsReport || p.Claims == ClaimsOff) && p.Pause == PauseReport {
