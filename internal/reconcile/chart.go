@@ -61,7 +61,7 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 		return &stageError{report.ClusterFailed, err}
 	}
 	if spec.Version == release.WithDigest {
-		q.Metadata = r.artifact.Commit[:min(12, len(r.artifact.Commit))]
+		q.Metadata = digitsOf(r.artifact.Revision)
 	}
 	if err := r.listReleases(ctx); err != nil {
 		return &stageError{report.ClusterFailed, err}
@@ -254,6 +254,16 @@ func marksOf(a app.App) overlay.Metadata {
 	out := overlay.Metadata{Labels: maps.Clone(m.Labels), Annotations: m.Annotations}
 	maps.Copy(out.Labels, a.Labels)
 	return out
+}
+
+// digitsOf are the first digits of the commit or digest that a revision ends with, which Flux appends to the version of a chart; none for a revision without.
+func digitsOf(revision string) string {
+	at := strings.LastIndexByte(revision, ':')
+	if at < 0 {
+		return ""
+	}
+	digits := revision[at+1:]
+	return digits[:min(12, len(digits))]
 }
 
 // chartDirectory is the directory of the chart: the app's path, or where an archive has one directory at its top, as charts have, that one.

@@ -22,9 +22,9 @@ func (r *reading) chartSource(a *app.App, hr helmv2.HelmRelease) {
 	case ref != nil:
 		a.Source = app.SourceKey{Kind: ref.Kind, Namespace: cmp.Or(ref.Namespace, hr.Namespace), Name: ref.Name}
 		switch ref.Kind {
-		case ociRepository:
+		case ociRepository, externalArtifact:
 			a.Release.Version = release.WithDigest
-		case externalArtifact, helmChart:
+		case helmChart:
 		default:
 			r.Problem("spec.chartRef.kind", "want HelmChart, OCIRepository or ExternalArtifact, not %q", ref.Kind)
 		}
