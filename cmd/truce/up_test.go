@@ -75,7 +75,7 @@ spec:
 `)
 	u.kubectl(t, "-n", "flux-system", "wait", "receiver/push", "--for=condition=Ready", "--timeout=180s")
 	path := u.kubectl(t, "-n", "flux-system", "get", "receiver/push", "-o", "jsonpath={.status.webhookPath}")
-	for token, want := range map[string]string{"guessed": "401", "s3cret": "200 requested: 1"} {
+	for token, want := range map[string]string{"guessed": "400", "s3cret": "200 requested: 1"} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.Webhooks+path, strings.NewReader("{}"))
 		if err != nil {
 			t.Fatal(err)
