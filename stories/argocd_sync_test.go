@@ -79,6 +79,10 @@ func TestAManualApplicationWaitsUntilItIsAsked(t *testing.T) {
 	if o := last(d); replicas(o) != 5 || image(o) != "nginx:1.21.0" {
 		t.Errorf("written without being asked for: %d of %s", replicas(o), image(o))
 	}
+	images, _, _ := unstructured.NestedStringSlice(w.outOfSync("my-app").Object, "status", "summary", "images")
+	if len(images) != 1 || images[0] != "nginx:1.21.0" {
+		t.Errorf("the images of the summary are %v, want what runs", images)
+	}
 	if phase, message := w.order("my-app", `{"sync":{"revision":"main"}}`); phase != "Succeeded" {
 		t.Fatalf("sync: %s %s", phase, message)
 	}

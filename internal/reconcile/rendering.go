@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
@@ -16,7 +17,7 @@ type rendering struct {
 	fresh   bool                // built, not taken from a cache
 	kinds   []object.GVK        // in their first object's order
 	defined map[object.GVK]bool // without versions: kinds whose CRDs it brings
-	images  []string
+	images  []overlay.Container
 }
 
 func renderingOf(r render.Result) rendering {

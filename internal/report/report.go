@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report/runs"
@@ -58,10 +59,10 @@ type Report struct {
 	Shared    []Shared
 	// Repeated are sentences about objects that the app describes several times.
 	Repeated []string
-	Rollout  Rollout    // the newest one
-	Layout   app.Layout // what the directory was found to be; empty before it was rendered
-	Images   []string   // of containers, as Git names them, in order
-	Notes    []string   // worth saying, stopped nothing
+	Rollout  Rollout             // the newest one
+	Layout   app.Layout          // what the directory was found to be; empty before it was rendered
+	Images   []overlay.Container // as Git names them
+	Notes    []string            // worth saying, stopped nothing
 	// Created and Configured are the objects that applies of the revision have made, and changed.
 	Created, Configured object.Tally
 	Planned             []string // which hooks an operation would run, in their order; of a preview alone

@@ -9,7 +9,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -31,7 +33,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	}
 	if objectsKnown(r) {
 		s.Resources = append(resources(r), inherited(cr, r, had.Resources)...)
-		s.Summary.Images = r.Images
+		s.Summary.Images = liveImages(r)
 		if s.SourceType = ""; !hasManySources(cr) {
 			s.SourceType = sourceType(r, had.SourceType)
 		}
@@ -184,6 +186,39 @@ func resources(r report.Report) []resourceStatus {
 		}
 	}
 	return out
+}
+
+// liveImages are the images of the containers that the cluster has: those that Git names, but for what is missing there or has another image.
+func liveImages(r report.Report) []string {
+	there := make(map[object.ID]report.Object, len(r.Objects))
+	for _, o := range r.Objects {
+		if o.UID != "" && o.HealthStatus().Code != health.Missing {
+			there[o.ID] = o
+		}
+	}
+	var out []string
+	for _, i := range r.Images {
+		if o, ok := there[i.ID]; ok {
+			if name := liveImage(o, i); name != "" {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// liveImage is the image of a container in the cluster; empty where it has no such container.
+func liveImage(o report.Object, i overlay.Container) string {
+	for _, f := range o.Findings {
+		if len(f.Path) == 0 || !field.HasPrefix(i.Path, f.Path) {
+			continue
+		}
+		if name, isText := f.Live.(string); isText || f.Live == nil {
+			return name
+		}
+	}
+	return i.Image
 }
 
 // inherited are the objects of Argo CD's list that the report does not name, of an adopted Application. Until truce has written its own record,

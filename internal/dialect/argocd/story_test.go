@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/golden"
@@ -236,6 +237,7 @@ func reported(t *testing.T, data string) report.Report {
 				Desired, Live                   any
 			}
 		}
+		Images  []struct{ ID, Path, Name string }
 		Leaving []string
 		Pruned  []string
 		Shared  []struct {
@@ -254,6 +256,9 @@ func reported(t *testing.T, data string) report.Report {
 	}
 	for _, s := range in.Only {
 		r.Rollout.Order.Objects = append(r.Rollout.Order.Objects, objectID(t, s))
+	}
+	for _, i := range in.Images {
+		r.Images = append(r.Images, overlay.Container{ID: objectID(t, i.ID), Path: field.NewPath(strings.Split(i.Path, ".")...), Image: i.Name})
 	}
 	for _, o := range in.Objects {
 		o.Object.ID = objectID(t, o.ID)

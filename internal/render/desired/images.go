@@ -3,37 +3,40 @@ package desired
 import (
 	"slices"
 
+	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 )
 
 // podSpecs are where Kubernetes' own kinds keep the description of their pods.
 var podSpecs = [][]string{{"spec"}, {"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}}
 
-// Images lists the images of the containers that Git names, each once, in order.
-func (s Set) Images() []string {
-	var out []string
+// Images lists the images of the containers that Git names, in the order of the objects.
+func (s Set) Images() []overlay.Container {
+	var out []overlay.Container
 	for _, o := range s.Objects {
 		if !builtIn(o.GVK.Group) {
 			continue
 		}
 		for _, at := range podSpecs {
-			for _, image := range imagesAt(o.Data, at) {
-				out = append(out, o.Sensitive.Text(image))
+			for _, c := range imagesAt(o.Data, at) {
+				out = append(out, overlay.Container{ID: o.ID, Path: c.Path, Image: o.Sensitive.Text(c.Image)})
 			}
 		}
 	}
-	slices.Sort(out)
-	return slices.Compact(out)
+	return out
 }
 
-func imagesAt(o object.Object, at []string) []string {
-	var out []string
+func imagesAt(o object.Object, at []string) []overlay.Container {
+	var out []overlay.Container
 	for _, key := range []string{"containers", "initContainers"} {
-		list, _ := o.At(append(slices.Clone(at), key)...).([]any)
+		at := append(slices.Clone(at), key)
+		list, _ := o.At(at...).([]any)
 		for _, v := range list {
 			c, _ := v.(map[string]any)
 			if image, _ := c["image"].(string); image != "" {
-				out = append(out, image)
+				path := append(field.NewPath(at...), field.KeyElement(c, []string{"name"}))
+				out = append(out, overlay.Container{Path: append(path, field.NewPath("image")...), Image: image})
 			}
 		}
 	}
