@@ -211,7 +211,8 @@ func liveImages(r report.Report) []string {
 // liveImage is the image of a container in the cluster; empty where it has no such container.
 func liveImage(o report.Object, i overlay.Container) string {
 	for _, f := range o.Findings {
-		if len(f.Path) == 0 || !field.HasPrefix(i.Path, f.Path) {
+		rest, within := strings.CutPrefix(i.Field, field.PathString(f.Path))
+		if within = within && len(f.Path) > 0 && (rest == "" || rest[0] == '.' || rest[0] == '['); !within {
 			continue
 		}
 		if name, isText := f.Live.(string); isText || f.Live == nil {

@@ -258,7 +258,7 @@ func reported(t *testing.T, data string) report.Report {
 		r.Rollout.Order.Objects = append(r.Rollout.Order.Objects, objectID(t, s))
 	}
 	for _, i := range in.Images {
-		r.Images = append(r.Images, overlay.Container{ID: objectID(t, i.ID), Path: field.NewPath(strings.Split(i.Path, ".")...), Image: i.Name})
+		r.Images = append(r.Images, overlay.Container{ID: objectID(t, i.ID), Field: field.PathString(field.NewPath(strings.Split(i.Path, ".")...)), Image: i.Name})
 	}
 	for _, o := range in.Objects {
 		o.Object.ID = objectID(t, o.ID)

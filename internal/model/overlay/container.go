@@ -1,13 +1,11 @@
 package overlay
 
-import (
-	"github.com/truce-gitops/truce/internal/model/field"
-	"github.com/truce-gitops/truce/internal/model/object"
-)
+import "github.com/truce-gitops/truce/internal/model/object"
 
-// Container is a container that an object describes, by the field that names its image.
+// Container is a container that an object describes, by the field that names its image, as field.PathString prints it: an app keeps one for each, for as
+// long as it runs.
 type Container struct {
 	ID    object.ID
-	Path  field.Path
+	Field string
 	Image string
 }

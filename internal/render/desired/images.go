@@ -2,6 +2,7 @@ package desired
 
 import (
 	"slices"
+	"unique"
 
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -20,7 +21,7 @@ func (s Set) Images() []overlay.Container {
 		}
 		for _, at := range podSpecs {
 			for _, c := range imagesAt(o.Data, at) {
-				out = append(out, overlay.Container{ID: o.ID, Path: c.Path, Image: o.Sensitive.Text(c.Image)})
+				out = append(out, overlay.Container{ID: o.ID, Field: c.Field, Image: o.Sensitive.Text(c.Image)})
 			}
 		}
 	}
@@ -36,7 +37,8 @@ func imagesAt(o object.Object, at []string) []overlay.Container {
 			c, _ := v.(map[string]any)
 			if image, _ := c["image"].(string); image != "" {
 				path := append(field.NewPath(at...), field.KeyElement(c, []string{"name"}))
-				out = append(out, overlay.Container{Path: append(path, field.NewPath("image")...), Image: image})
+				name := unique.Make(field.PathString(append(path, field.NewPath("image")...))).Value() // most apps have the same few
+				out = append(out, overlay.Container{Field: name, Image: image})
 			}
 		}
 	}
