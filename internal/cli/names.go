@@ -59,12 +59,24 @@ func notFound(arg, namespace string, known []app.Key) error {
 	for _, k := range known {
 		names = append(names, k.Name)
 	}
-	const shown = 5
-	slices.Sort(names)
-	if len(names) > shown {
-		names = append(names[:shown], "…")
+	return fmt.Errorf("%s: no such app in %s; %s", arg, placeOfNamespace(namespace), meantOrThere(arg[strings.LastIndex(arg, "/")+1:], names))
+}
+
+// meantOrThere is the end of a sentence that a name is not among others: which of them may have been meant, else the first ones.
+func meantOrThere(name string, there []string) string {
+	n := nearest{word: name}
+	for _, other := range there {
+		n.offer(other, other)
 	}
-	return fmt.Errorf("%s: no such app in %s; there are %s", arg, placeOfNamespace(namespace), strings.Join(names, ", "))
+	const shown = 5
+	if len(there) > shown && len(n.found) > 0 && len(n.found) <= shown {
+		return "did you mean " + strings.Join(n.found, " or ") + "?"
+	}
+	there = slices.Sorted(slices.Values(there))
+	if len(there) > shown {
+		there = append(there[:shown], "…")
+	}
+	return "there are " + strings.Join(there, ", ")
 }
 
 func errNoApps(namespace string) error {

@@ -50,3 +50,18 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 		}
 	}
 }
+
+// TestANameThatIsNotThereIsAnsweredWithTheNearest where there are too many to list.
+func TestANameThatIsNotThereIsAnsweredWithTheNearest(t *testing.T) {
+	many := []string{"web", "bad", "cart", "crd", "depb", "drift", "tns2", "tns"}
+	for name, want := range map[string]string{
+		"wbe": "did you mean web?", "tsn": "did you mean tns?", "frobnicate": "there are bad, cart, crd, depb, drift, …",
+	} {
+		if got := meantOrThere(name, many); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+	if got := meantOrThere("wbe", []string{"web", "api"}); got != "there are api, web" {
+		t.Error(got)
+	}
+}

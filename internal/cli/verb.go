@@ -133,13 +133,9 @@ func resourceNames(all []resource.Resource) []string {
 // errNoResource says what there is instead.
 func errNoResource(k resource.Kind, name, namespace string, there []string) error {
 	text := fmt.Sprintf("%s/%s is not in %s", k.Singular, name, placeOfNamespace(namespace))
-	const shown = 5
-	if len(there) > shown {
-		there = append(there[:shown:shown], "…")
-	}
 	switch {
 	case len(there) > 0:
-		text += "; there are " + strings.Join(there, ", ")
+		text += "; " + meantOrThere(name, there)
 	case namespace != "":
 		text += ", which has no " + k.Plural + " (-n names another)"
 	}
