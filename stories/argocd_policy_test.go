@@ -96,6 +96,23 @@ syncPolicy:
 	}
 }
 
+// TestASyncMayCreateTheNamespace: argocd app sync --sync-option CreateNamespace=true.
+func TestASyncMayCreateTheNamespace(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, "-- app/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+	made := w.ns + "-made"
+	w.Apply(t, replace(t, w.applicationText("web", "app", manually), "svc, namespace: "+w.ns, "svc, namespace: "+made))
+	t.Cleanup(w.removeApps)
+	t.Cleanup(func() { w.delete(namespaces, "", made) })
+	w.outOfSync("web")
+	if phase, message := w.order("web", `{"sync":{"prune":true}}`); phase != "Failed" || !strings.Contains(message, "not found") {
+		t.Errorf("without the option: %s %s", phase, message)
+	}
+	if phase, message := w.order("web", `{"sync":{"syncOptions":["CreateNamespace=true"]}}`); phase != "Succeeded" {
+		t.Fatalf("with the option: %s %s", phase, message)
+	}
+	w.inSync("web")
+}
+
 func TestOnlyAFinalizerTakesTheObjectsAlong(t *testing.T) {
 	w := newArgoWorld(t, app.Policy{}, configMaps("with", "a")+configMaps("without", "b"))
 	w.application("with", "with", automated)

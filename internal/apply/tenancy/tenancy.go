@@ -9,6 +9,7 @@
 package tenancy
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -79,6 +80,7 @@ func (r Rules) Bind(a app.App) app.App {
 		return a
 	}
 	a.Problems = append(slices.Clip(a.Problems), reachProblems(a)...)
+	a.SyncRequest.Refused = cmp.Or(a.SyncRequest.Refused, requestRefusal(a))
 	if n := a.Source.Namespace; r.References == SameNamespace && n != "" && n != a.Key.Namespace {
 		a.Problems = append(a.Problems, app.Problem{Denied: true, Reason: crossNamespaceMessage(a.Source.Kind, n, a.Source.Name)})
 		a.Source = app.SourceKey{} // nothing is asked of it for this app, not even whether it is there
@@ -108,6 +110,16 @@ func crossNamespaceMessage(kind, namespace, name string) string {
 	return fmt.Sprintf("can't access '%s/%s/%s', cross-namespace references have been blocked", kind, namespace, name)
 }
 
+// requestRefusal is why the app may not have what its request asks for; empty for no reason.
+func requestRefusal(a app.App) string {
+	if a.SyncRequest.MakeNamespace && !a.Reach.Covers(a.Key.Namespace, "") {
+		return noNamespaces
+	}
+	return ""
+}
+
+const noNamespaces = "can't create namespaces: cluster-scoped objects are the administrators' (--multi-tenant)"
+
 // reachProblems refuses an app as a whole that sends its objects to a namespace which it may not write to.
 func reachProblems(a app.App) []app.Problem {
 	for _, to := range []string{a.Namespace, a.DefaultNamespace.Name} {
@@ -117,7 +129,7 @@ func reachProblems(a app.App) []app.Problem {
 		}
 	}
 	if a.DefaultNamespace.Make && !a.Reach.Covers(a.Key.Namespace, "") {
-		return []app.Problem{{Denied: true, Reason: "can't create namespaces: cluster-scoped objects are the administrators' (--multi-tenant)"}}
+		return []app.Problem{{Denied: true, Reason: noNamespaces}}
 	}
 	return nil
 }

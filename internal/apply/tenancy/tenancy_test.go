@@ -47,6 +47,7 @@ func TestWhatAnAppOfATenantMayDo(t *testing.T) {
 		"own namespace":        {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "a"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
 		"another namespace":    {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "b"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't deploy to namespace b"}},
 		"makes a namespace":    {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "a", Make: true}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't create namespaces"}},
+		"is to make one now":   {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "a"}, SyncRequest: app.SyncRequest{MakeNamespace: true}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't create namespaces"}},
 		"a target namespace":   {multiTenant, app.App{Key: kustomization, Namespace: "b"}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced}},
 		"administrators":       {multiTenant, app.App{Key: admins, DefaultNamespace: app.DefaultNamespace{Name: "b", Make: true}}, want{}},
 		"administrators' refs": {multiTenant, app.App{Key: admins, Source: elsewhere}, want{problem: "can't access 'GitRepository/b/r', cross-namespace references have been blocked"}},
@@ -60,6 +61,9 @@ func TestWhatAnAppOfATenantMayDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := c.rules.Bind(c.app)
 			var problems []string
+			if got.SyncRequest.Refused != "" {
+				problems = append(problems, got.SyncRequest.Refused)
+			}
 			for _, p := range got.Problems {
 				problems = append(problems, p.String())
 			}

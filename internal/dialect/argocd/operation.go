@@ -86,9 +86,10 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 	const at = "operation.sync"
 	o.Revision = s.Revision
 	o.Prune = app.PruneReport
-	if s.Prune && (spec.SyncPolicy == nil || !slices.Contains(spec.SyncPolicy.SyncOptions, pruneNever)) {
+	if s.Prune && !slices.Contains(s.SyncOptions, pruneNever) && (spec.SyncPolicy == nil || !slices.Contains(spec.SyncPolicy.SyncOptions, pruneNever)) {
 		o.Prune = app.PruneDelete
 	}
+	o.MakeNamespace = slices.Contains(s.SyncOptions, createNamespace)
 	if s.DryRun {
 		o.Mode = app.Preview
 	}

@@ -173,6 +173,9 @@ func orderText(o app.SyncRequest) string {
 	if len(o.Objects) > 0 {
 		out += fmt.Sprintf(", only %v", o.Objects)
 	}
+	if o.MakeNamespace {
+		out += ", with the namespace"
+	}
 	if o.Hooks != "" {
 		out += ", hooks: " + string(o.Hooks)
 	}

@@ -34,6 +34,8 @@ type SyncRequest struct {
 	Mode Mode
 	// Objects are the ones that are meant, by their group, kind, name and, where it is set, namespace; none means all.
 	Objects []object.ID
+	// MakeNamespace says that the namespace of the objects is created, whatever the app says about that.
+	MakeNamespace bool
 	// Hooks is SkipHooks for an order that runs none.
 	Hooks hook.Policy
 	// Refused is why it cannot be carried out as asked: it ends with that, and nothing is written for it.
@@ -77,6 +79,9 @@ func (a App) InRollout() App {
 	a.IsRollingOut = true
 	if a.Policy.Remediation == RemediateInRollouts || a.SyncRequest.Token != "" {
 		a.Policy.Remediation = Remediate
+	}
+	if a.SyncRequest.MakeNamespace && a.DefaultNamespace.Name != "" {
+		a.DefaultNamespace.Make = true
 	}
 	if a.SyncRequest.Prune != "" {
 		a.Prune = a.SyncRequest.Prune
