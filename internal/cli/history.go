@@ -13,8 +13,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
-const longHistory = `Show the revisions that an app was brought to, the oldest first: those of status.history.
-truce app rollback takes the ID.`
+const longHistory = `Show the revisions that an app was brought to, the oldest first: those of status.history, of a HelmRelease
+its releases. truce app rollback takes the ID of a Kustomization's or an Application's.`
 
 func (f *appFlags) history() *cobra.Command {
 	cmd := &cobra.Command{

@@ -84,9 +84,6 @@ func (r *reconcileFlags) withSource(ctx context.Context, c *Cluster, x resource.
 
 // apps reconciles apps as truce app sync does.
 func (r *reconcileFlags) apps(ctx context.Context, c *Cluster, k resource.Kind, names []string) error {
-	if err := r.noteStandstill(ctx, c, k, names); err != nil {
-		return err
-	}
 	sync := &syncFlags{appFlags: r.appFlags, source: r.source, wait: true}
 	return sync.run(ctx, c, qualifiedNames(k, names), dialect.Run{By: r.program.displayName()})
 }
@@ -94,27 +91,6 @@ func (r *reconcileFlags) apps(ctx context.Context, c *Cluster, k resource.Kind, 
 // qualifiedNames are names with their kind, as the commands about apps take them.
 func qualifiedNames(k resource.Kind, names []string) []string {
 	return prefixed(k.Singular+"/", names)
-}
-
-// noteStandstill says of which sources no new revision is looked for.
-func (r *reconcileFlags) noteStandstill(ctx context.Context, c *Cluster, k resource.Kind, names []string) error {
-	if !r.source {
-		return nil
-	}
-	found, err := r.namedResources(ctx, c, k, names)
-	if err != nil {
-		return err
-	}
-	for _, x := range found {
-		source, err := sourceOf(ctx, c, x)
-		if err != nil {
-			return err
-		}
-		if source != nil && source.Suspended {
-			fmt.Fprintf(r.program.env.Err, "note: %s is suspended %s: no new revision is looked for\n", resourceName(source.Key), suspender(*source, time.Now()))
-		}
-	}
-	return nil
 }
 
 // sourceOf is the source that a custom resource names; nil where it is none that can be requested.

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/resource"
 )
 
 const longSync = `Ask the controller to look at the source and run the app now, and wait until it has.
@@ -129,11 +130,28 @@ func (s *syncFlags) run(ctx context.Context, c *Cluster, args []string, run dial
 	ctx, cancel := withOptionalTimeout(ctx, time.Duration(s.timeout))
 	defer cancel()
 	for _, k := range keys {
+		s.noteStandstill(ctx, c, k)
 		if err := s.one(ctx, c, k, run); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// noteStandstill says that no new revision is looked for, since the app's source is suspended. What is wrong with a source that cannot be read is said
+// by the run.
+func (s *syncFlags) noteStandstill(ctx context.Context, c *Cluster, k app.Key) {
+	kind, ok := resource.KindNamed(k.Kind)
+	if !ok || !s.source {
+		return
+	}
+	found, err := c.ListResources(ctx, resource.Query{Kinds: []resource.Kind{kind}, Namespace: k.Namespace, Name: k.Name})
+	if err != nil || len(found.Items) != 1 {
+		return
+	}
+	if source, err := sourceOf(ctx, c, found.Items[0]); err == nil && source != nil && source.Suspended {
+		fmt.Fprintf(s.program.env.Err, "note: %s is suspended %s: no new revision is looked for\n", resourceName(source.Key), suspender(*source, time.Now()))
+	}
 }
 
 func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.Run) error {

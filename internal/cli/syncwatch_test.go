@@ -20,7 +20,7 @@ func synced(t *testing.T, contested string, seen ...view.Summary) (stderr string
 	key := summaries()[1].Key
 	var told bytes.Buffer
 	web := &syncedApp{AppReader: someApps{keys: []app.Key{key}}, key: key, contested: contested, seen: seen}
-	b := Backend{Clusters: answers{Cluster{AppReader: web, AppEditor: web}}}
+	b := Backend{Clusters: answers{Cluster{AppReader: web, AppEditor: web, Resources: someResources{}}}}
 	env := Environment{Out: &bytes.Buffer{}, Err: &told, Program: "truce", Getenv: func(string) string { return "" }}
 	env.Args = []string{"app", "sync", key.Name, "-n", key.Namespace}
 	code = Execute(t.Context(), env, b)

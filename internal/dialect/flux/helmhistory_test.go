@@ -2,11 +2,13 @@ package flux_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/health"
@@ -124,5 +126,28 @@ func TestAReleaseThatCannotBeUninstalled(t *testing.T) {
 	}
 	if len(got.Conditions) < 2 {
 		t.Errorf("conditions: %v", got.Conditions)
+	}
+}
+
+// TestTheHistoryOfAHelmReleaseIsShown: what was applied whole, the oldest first. Nothing goes back to it but Git.
+func TestTheHistoryOfAHelmReleaseIsShown(t *testing.T) {
+	entry := func(version int64, chart, status string) any {
+		return map[string]any{"name": "web", "namespace": "shop", "version": version, "status": status, "chartName": "web", "chartVersion": chart, "lastDeployed": "2026-11-28T12:00:00Z"}
+	}
+	cr := object.Object{
+		"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+		"spec":   map[string]any{"interval": "5m"},
+		"status": map[string]any{"history": []any{entry(3, "1.2.0", "deployed"), entry(2, "1.1.0", "failed"), entry(1, "1.0.0", "superseded")}},
+	}
+	var got []string
+	for _, e := range (flux.HelmCommands{}).Summarize(cr).History {
+		got = append(got, fmt.Sprint(e.ID, " ", e.Revision, " ", e.At.UTC().Format("15:04")))
+	}
+	if diff := cmp.Diff([]string{"1 web@1.0.0 12:00", "3 web@1.2.0 12:00"}, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	pin := "1.0.0"
+	if _, err := (flux.HelmCommands{}).Edit(dialect.Resources{App: cr}, dialect.Change{Pin: &pin}); err == nil || !strings.Contains(err.Error(), "revert its values") {
+		t.Errorf("a rollback: %v", err)
 	}
 }

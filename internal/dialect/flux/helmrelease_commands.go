@@ -3,6 +3,7 @@ package flux
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -12,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
 // HelmCommands reads HelmReleases, and suspends, resumes, reconciles, adopts and releases them.
@@ -21,6 +23,9 @@ var _ dialect.Commands = HelmCommands{}
 
 // Edit suspends, resumes, adopts, releases or requests a run. Everything else of a HelmRelease is changed in Git.
 func (HelmCommands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, error) {
+	if c.Pin != nil {
+		return r, errors.New("truce does not go back to an older release of a HelmRelease, which would be upgraded again at once: revert its values, or its chart's version, in Git")
+	}
 	e := &edit{Editor: editor.Editor{CR: r.App.Clone()}}
 	other := c
 	other.Suspend, other.Run, other.At, other.ApprovePrune, other.Way = nil, nil, time.Time{}, "", ""
@@ -44,9 +49,20 @@ func (HelmCommands) Summarize(cr object.Object) dialect.Summary {
 	var s helmv2.HelmReleaseStatus
 	reader.DecodeStatus(cr, &s)
 	t := summarize(cr, HelmReleases{}.App(cr, app.Policy{}), s.Conditions, s.ObservedGeneration)
-	t.Revision = s.LastAttemptedRevision
+	t.Revision, t.History = s.LastAttemptedRevision, releaseEntries(s.History)
 	if s.Inventory != nil {
 		t.Objects = entries(s.Inventory.Entries)
 	}
 	return t
+}
+
+// releaseEntries are the releases that were applied whole, the oldest first: the IDs are Helm's revisions.
+func releaseEntries(h helmv2.Snapshots) []dialect.HistoryEntry {
+	var out []dialect.HistoryEntry
+	for _, s := range slices.Backward(h) {
+		if s != nil && (s.Status == string(hook.Deployed) || s.Status == string(hook.Superseded)) {
+			out = append(out, dialect.HistoryEntry{ID: int64(s.Version), Revision: s.ChartName + "@" + s.ChartVersion, At: s.LastDeployed.Time})
+		}
+	}
+	return out
 }
