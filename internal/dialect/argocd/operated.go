@@ -155,12 +155,8 @@ func syncRequest(cr object.Object, o report.Rollout) map[string]any {
 
 // sourcesOf are the source as it is written, or several.
 func sourcesOf(cr object.Object) (one, many any) {
-	list, ok := cr.At("spec", "sources").([]any)
-	switch {
-	case ok && len(list) > 1:
-		return nil, object.CloneValue(list)
-	case ok && len(list) == 1:
-		return object.CloneValue(list[0]), nil
+	if hasManySources(cr) {
+		return nil, object.CloneValue(cr.At("spec", "sources"))
 	}
 	return object.CloneValue(cr.At("spec", "source")), nil
 }
@@ -219,9 +215,9 @@ func appliedRevision(cr object.Object, spec applicationSpec) string {
 	}
 	now, _ := (&reading{}).oneSource(spec)
 	switch {
-	case len(spec.Sources) > 1 && sameSources(all, spec.Sources):
+	case len(spec.Sources) > 0 && sameSources(all, spec.Sources):
 		return strings.Join(was.Revisions, " ")
-	case len(spec.Sources) < 2 && sameFiles(from, now):
+	case len(spec.Sources) < 2 && sameFiles(from, now): // of one in the list, too, as older versions of truce have written it
 		return was.Revision
 	}
 	return ""

@@ -123,10 +123,10 @@ func syncStatusOf(cr object.Object, r report.Report, had syncStatus) syncStatus 
 	return s
 }
 
-// hasManySources reports whether the Application has several sources, which its status has in lists then.
+// hasManySources reports whether the Application lists its sources, one or several: its status has lists then, too.
 func hasManySources(cr object.Object) bool {
 	list, _ := cr.At("spec", "sources").([]any)
-	return len(list) > 1
+	return len(list) > 0
 }
 
 // revisionsOf are the commit of a revision, or those of several sources.
