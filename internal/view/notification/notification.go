@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 	"github.com/truce-gitops/truce/internal/report/notify/sample"
@@ -82,6 +83,7 @@ func Samples(p deliver.Loaded, c Choice, at time.Time) ([]Sample, error) {
 		return nil, fmt.Errorf("%s %s is of type %s: a pull request (--change-request) is for the types that comment on one, and needed there", registry.Providers.Kind, p.Key, p.Type)
 	}
 	from := route.Alert{Metadata: map[string]string{route.ChangeRequest: c.Pull}, Key: route.Key{Namespace: p.Key.Namespace, Name: "truce-notify-test"}, Summary: "a sample of truce notify test: nothing has happened"}
+	states := map[string]matter.State{}
 	var out []Sample
 	for _, m := range sample.Messages(at, p.Key.Namespace) {
 		if c.Commit != "" {
@@ -90,7 +92,11 @@ func Samples(p deliver.Loaded, c Choice, at time.Time) ([]Sample, error) {
 		if len(c.Reasons) > 0 && !slices.Contains(c.Reasons, m.Reason) {
 			continue
 		}
-		for _, content := range payload.JoinMessages(p.Type, []route.Note{from.Address(m)}) {
+		from.Sources = []route.Source{{Kind: m.About.Kind, Namespace: m.About.Namespace, Name: m.About.Name}}
+		was := states[matter.KeyOf(m)]
+		states[matter.KeyOf(m)], _ = matter.Advance(was, m)
+		note, _ := payload.NoteFor(p.Type, from, m, was) // the Alert takes all
+		for _, content := range payload.JoinMessages(p.Type, []route.Note{note}) {
 			if content.Nothing {
 				continue
 			}
