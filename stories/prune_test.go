@@ -125,6 +125,9 @@ func TestPruneFalseAndAnnotationsKeep(t *testing.T) {
 	if diff := cmp.Diff([]string{"configmaps e"}, w.deletes()); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
+	if got := w.happened("pruned", journal.Failed); len(got) > 0 { // a prune that waits for another app has not failed
+		t.Errorf("the journal has %q", got)
+	}
 	// The status and the commands say the same of what was kept.
 	w.condition("kept", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool {
 		return c["message"] == "1 object no longer in Git, and not pruned: ConfigMap "+w.ns+"/a"

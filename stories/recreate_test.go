@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report/journal"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -69,6 +70,9 @@ func TestForceRecreatesWhatTheServerDoesNotChange(t *testing.T) {
 		t.Errorf("job: %v", o)
 	}
 	w.events("Recreated", "ConfigMap "+w.ns+"/sealed deleted, to be created as Git has it (spec.force)")
+	if got := w.happened("my-app", journal.Recreated); len(got) != 2 || !strings.Contains(strings.Join(got, "\n"), `recreated sealed spec.force: apply: ConfigMap "sealed" is invalid`) {
+		t.Errorf("the journal has %q", got)
+	}
 	for _, reason := range []string{"DriftDetected", "DriftCorrected"} { // no other writer has deleted it
 		if said := w.eventsOf(reason, "my-app"); len(said) > 0 {
 			t.Errorf("%s: %v", reason, said)

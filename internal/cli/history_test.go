@@ -1,8 +1,10 @@
 package cli
 
 import (
+	"strings"
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
@@ -16,5 +18,19 @@ func TestHistoryNamesTheWriterAndNotTheClaimant(t *testing.T) {
 	e.Writer, e.Manager, e.Evidence = "kubectl (scale)", "kubectl", "recorded"
 	if got := by(e); got != "kubectl (scale)" {
 		t.Errorf("BY is %q", got)
+	}
+}
+
+// TestHistoryOfAWholeObjectIsARowAsWideAsAnother: what Git has of the object is in no column.
+func TestHistoryOfAWholeObjectIsARowAsWideAsAnother(t *testing.T) {
+	key, id := app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}, object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	for want, e := range map[string]journal.Entry{
+		"corrected|Deployment shop/web|(the object)|there|missing|unknown": {What: journal.Corrected, Path: ".", Git: map[string]any{"spec": map[string]any{"replicas": int64(3)}}},
+		"recreated|Deployment shop/web: spec.force: refused":               {What: journal.Recreated, Reason: "spec.force: refused"},
+	} {
+		e.App, e.Object = key, id
+		if got := strings.Join(timelineRow(e)[2:], "|"); got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }

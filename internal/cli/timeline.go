@@ -143,7 +143,7 @@ func timelineRow(e journal.Entry) []string {
 		return []string{at, name, string(e.What), oneLine(e.Reason, maxReason)}
 	case journal.Released:
 		return []string{at, name, string(e.What), oneLine(e.Action+": "+e.Reason, maxReason)}
-	case journal.Pruned:
+	case journal.Pruned, journal.Recreated:
 		return []string{at, name, string(e.What), oneLine(fmt.Sprintf("%s %s: %s", e.Object.Kind, fullName(e.Object), e.Reason), maxReason)}
 	default:
 	}
@@ -151,7 +151,11 @@ func timelineRow(e journal.Entry) []string {
 	if by == "" {
 		by = string(ownership.Unknown)
 	}
-	return []string{at, name, string(e.What), e.Object.Kind + " " + fullName(e.Object), e.Path, report.FormatValue(e.Git), report.FormatValue(e.Live), by}
+	object := e.Object.Kind + " " + fullName(e.Object)
+	if strings.Trim(e.Path, ".") == "" && e.Live == nil {
+		return []string{at, name, string(e.What), object, "(the object)", "there", "missing", by}
+	}
+	return []string{at, name, string(e.What), object, e.Path, report.FormatValue(e.Git), report.FormatValue(e.Live), by}
 }
 
 // maxReason is how much of an error a row of the timeline shows.

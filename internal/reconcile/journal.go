@@ -96,6 +96,13 @@ func (s *pruneRun) notePruned(id object.ID) {
 	}
 }
 
+// noteRecreated writes down that an object was deleted to be created as Git has it, and why.
+func (e *Engine) noteRecreated(key app.Key, id object.ID, why string) {
+	if e.Journal != nil {
+		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: key, What: journal.Recreated, Object: id, Revision: e.revisionOf(key), Reason: why})
+	}
+}
+
 // noteRelease writes down what was done with the newest release of the app.
 func (r *appRun) noteRelease(action hook.Step, newest releases.Stored) {
 	e := r.engine
@@ -118,7 +125,7 @@ func (e *Engine) revisionOf(key app.Key) string {
 }
 
 // noteRun writes down a revision that was applied whole for the first time, an app that was suspended, and a run that stopped for another
-// reason than the one before.
+// reason than the one before. One that only waits has not stopped.
 func (e *Engine) noteRun(before, now report.Report) {
 	if e.Journal == nil {
 		return
@@ -130,6 +137,7 @@ func (e *Engine) noteRun(before, now report.Report) {
 		}
 	case now.Stage == report.Done && (before.Applied != now.Applied || before.Stage != report.Done):
 		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Applied, Revision: now.Revision})
+	case now.Reason == report.InProgress || now.Reason == report.AwaitingHealth:
 	case now.Stage != report.Done && (before.Reason != now.Reason || before.Message != now.Message || before.Revision != now.Revision):
 		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Failed, Revision: now.Revision, Reason: now.Message})
 	}

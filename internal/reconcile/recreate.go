@@ -26,6 +26,7 @@ func (w *objectReconcile) recreate(ctx context.Context, live object.Object, refu
 		w.managed.mu.Lock()
 		w.managed.state.recreate()
 		w.managed.mu.Unlock()
+		w.engine.noteRecreated(w.snap.owner, w.managed.id, fmt.Sprintf("%s: %s", step.Reason, refused))
 		w.engine.Observer.OnRecreate(w.snap.owner, w.managed.id, step.Reason, refused)
 	}
 	w.reread()

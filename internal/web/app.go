@@ -76,16 +76,19 @@ func newObjectRow(o report.Object) objectRow {
 	return row
 }
 
+// wholeObject is in the place of a field's path.
+const wholeObject = "the whole object"
+
 func newFindingRow(id object.ID, f report.Finding) findingRow {
 	row := findingRow{
 		Object: id.String(), Path: strings.TrimPrefix(field.PathString(f.Path), "."), Git: report.FormatValue(f.Desired), Live: report.FormatValue(f.Live),
 		Writer: f.Writer.String(), Verdict: string(f.Verdict), Reason: f.Reason,
 	}
 	if len(f.Path) == 0 && f.Kind == compare.Missing {
-		row.Path, row.Git, row.Writer = "the whole object", "there", ""
+		row.Path, row.Git, row.Writer = wholeObject, "there", ""
 	}
 	if f.Kind == compare.Unmanaged {
-		row.Path, row.Git, row.Live, row.Writer = "the whole object", "not compared", "there", ""
+		row.Path, row.Git, row.Live, row.Writer = wholeObject, "not compared", "there", ""
 	}
 	if f.Remedy != "" {
 		row.Reason += "; " + f.Remedy

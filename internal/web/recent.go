@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"slices"
@@ -178,7 +179,7 @@ func entryClass(f journal.Oscillation) string {
 
 var entryClasses = map[journal.EntryKind]string{
 	journal.Corrected: "Correct", journal.Ceded: "Cede", journal.Held: "Hold", journal.Contested: "Contested", journal.Failed: "Degraded", journal.Suspended: "Unknown", journal.Lost: "Degraded", journal.Applied: "Synced",
-	journal.Pruned: "Correct", journal.Released: "Synced", journal.Degraded: "Degraded", journal.Recovered: "Synced",
+	journal.Pruned: "Correct", journal.Recreated: "Correct", journal.Released: "Synced", journal.Degraded: "Degraded", journal.Recovered: "Synced",
 }
 
 func newRecentRow(e journal.Entry) recentRow {
@@ -192,11 +193,14 @@ func newRecentRow(e journal.Entry) recentRow {
 		row.Object = shortRevision(e.Revision)
 	case journal.Released:
 		row.Object, row.Why = shortRevision(e.Revision), e.Action+": "+e.Reason
-	case journal.Pruned:
+	case journal.Pruned, journal.Recreated:
 		row.Object = e.Object.String()
 	default:
 		row.Object, row.Path = e.Object.String(), strings.TrimPrefix(e.Path, ".")
 		row.Git, row.Live, row.By = report.FormatValue(e.Git), report.FormatValue(e.Live), e.Writer
+		if row.Path == "" && e.Live == nil {
+			row.Path, row.Git = wholeObject, "there"
+		}
 	}
 	return row
 }
@@ -216,7 +220,7 @@ func (p *pages) flapping() []flapRow {
 			break // those with most reversals come first
 		}
 		out = append(out, flapRow{
-			App: f.App.Namespace + "/" + f.App.Name, Link: appLink(f.App) + "?since=1h", Object: f.Object.String(), Path: strings.TrimPrefix(f.Path, "."),
+			App: f.App.Namespace + "/" + f.App.Name, Link: appLink(f.App) + "?since=1h", Object: f.Object.String(), Path: cmp.Or(strings.TrimPrefix(f.Path, "."), wholeObject),
 			Words: flapNote(f), Class: entryClass(f),
 		})
 	}

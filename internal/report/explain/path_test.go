@@ -1,11 +1,14 @@
 package explain_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -137,5 +140,25 @@ func TestNoValueOfASecretIsInAnyOfIt(t *testing.T) {
 	answer(&b, s, ".data.x")
 	if strings.Contains(b.String(), "hunter2") {
 		t.Error(b.String())
+	}
+}
+
+// TestWhatTruceHasDeletedItselfIsInTheStory, also where nothing has drifted.
+func TestWhatTruceHasDeletedItselfIsInTheStory(t *testing.T) {
+	now := time.Date(2026, 11, 28, 12, 0, 0, 0, time.UTC)
+	entry := func(what journal.EntryKind, why string) journal.Entry {
+		return journal.Entry{At: now.Add(-time.Hour), What: what, Reason: why}
+	}
+	s := explain.Subject{
+		App: &app.App{}, Since: 24 * time.Hour, Now: now,
+		Journal: []journal.Entry{entry(journal.Pruned, journal.LeftGit), entry(journal.Recreated, "spec.force: field is immutable")},
+	}
+	for _, path := range []field.Path{nil, field.NewPath("spec", "selector")} {
+		said := fmt.Sprint(s.Describe(path))
+		for _, want := range []string{"The whole object was deleted by truce once, last ", "The whole object was deleted by truce, and created as Git has it, once, last ", "(spec.force: field is immutable)."} {
+			if !strings.Contains(said, want) {
+				t.Errorf("%s: not %q in %s", field.PathString(path), want, said)
+			}
+		}
 	}
 }

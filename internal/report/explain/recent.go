@@ -25,7 +25,7 @@ func (s Subject) describeRecent(p field.Path) []string {
 		of := slices.DeleteFunc(slices.Clone(entries), func(e journal.Entry) bool { return e.Path != flap.Path })
 		out = append(out, s.describeOscillation(of, flap, p)...)
 	}
-	return out
+	return append(out, s.describeObjectEntries(slices.DeleteFunc(entries, func(e journal.Entry) bool { return e.What != journal.Pruned && e.What != journal.Recreated }))...)
 }
 
 // describeOscillation describes one of the fields that a story of the path is about.
@@ -46,20 +46,20 @@ func (s Subject) describeOscillation(of []journal.Entry, flap journal.Oscillatio
 func (s Subject) RecentEntries(p field.Path) []journal.Entry {
 	of := field.PathString(p)
 	return slices.DeleteFunc(slices.Clone(s.Journal), func(e journal.Entry) bool {
-		return len(p) > 0 && e.Path != of && e.Path != root && !isBelow(e.Path, of) && !isBelow(of, e.Path)
+		return len(p) > 0 && e.Path != of && e.Path != root && e.Path != "" && !isBelow(e.Path, of) && !isBelow(of, e.Path)
 	})
 }
 
 // root is the printed path of an object as a whole.
 const root = "."
 
-// describeObjectEntries sums up what happened to the object as a whole: it was not there.
+// describeObjectEntries sums up what happened to the object as a whole: it was not there, or truce has deleted it.
 func (s Subject) describeObjectEntries(entries []journal.Entry) []string {
 	done := map[journal.EntryKind]string{
-		journal.Pruned: "deleted by truce", journal.Corrected: "made again", journal.Held: "seen to be missing, and left so,", journal.Contested: "not made again, because it goes again and again,",
+		journal.Pruned: "deleted by truce", journal.Recreated: "deleted by truce, and created as Git has it,", journal.Corrected: "made again", journal.Held: "seen to be missing, and left so,", journal.Contested: "not made again, because it goes again and again,",
 	}
 	var out []string
-	for _, what := range []journal.EntryKind{journal.Pruned, journal.Corrected, journal.Held, journal.Contested} {
+	for _, what := range []journal.EntryKind{journal.Pruned, journal.Recreated, journal.Corrected, journal.Held, journal.Contested} {
 		n := 0
 		var last journal.Entry
 		for _, e := range entries {

@@ -30,6 +30,7 @@ const (
 	Suspended EntryKind = "suspended" // an app was suspended
 	Lost      EntryKind = "lost"      // the controller that an app was adopted from writes again: truce only observes the app
 	Pruned    EntryKind = "pruned"    // an object was deleted, as Reason says why
+	Recreated EntryKind = "recreated" // an object whose change the API server refuses was deleted, to be created as Git has it
 	Released  EntryKind = "released"  // a Helm release was installed, upgraded, rolled back or uninstalled, see Action
 	Degraded  EntryKind = "degraded"  // an app became degraded, or the cause of that became known
 	Recovered EntryKind = "recovered" // an app that was degraded is healthy

@@ -190,6 +190,8 @@ func messageOf(e occurrence) (notify.Message, bool) {
 		m.Event = notify.Event{Severity: notify.Error, Reason: "AdoptionLost", Text: e.Reason}
 	case journal.Pruned:
 		m = findings.PruneMessage(e.Revision, e.Reason, e.gone)
+	case journal.Recreated:
+		m.Event = notify.Event{Severity: notify.Info, Reason: "Recreated", Text: e.Object.String() + " deleted, to be created as Git has it: " + e.Reason}
 	case journal.Released:
 		m = releaseMessage(e.Entry)
 	case journal.Degraded:
