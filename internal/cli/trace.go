@@ -157,11 +157,15 @@ func makersText(makers []object.ID) string {
 }
 
 // readyText says how a custom resource stands, as flux trace does, and that it is suspended.
+const traceTime = "2006-01-02 15:04:05 -0700 MST"
+
 func readyText(x resource.Resource) string {
 	text := "Unknown"
 	switch {
+	case x.Ready == "True" && !x.Reconciled.IsZero():
+		text = "Last reconciled at " + x.Reconciled.UTC().Format(traceTime)
 	case x.Ready == "True" && !x.ReadySince.IsZero():
-		text = "Last reconciled at " + x.ReadySince.UTC().Format("2006-01-02 15:04:05 -0700 MST")
+		text = "Ready since " + x.ReadySince.UTC().Format(traceTime)
 	case x.Ready == "True":
 		text = "Ready"
 	case x.Ready == "False":

@@ -37,6 +37,7 @@ type Resource struct {
 	// Ready is the status of the condition Ready: True, False or Unknown; empty for none. An Application has it of its sync and health.
 	Ready, Reason, Message string
 	ReadySince             time.Time
+	Reconciled             time.Time         // when a run ended that came to apply something, by status.history; zero where that has no such times
 	Conditions             map[string]string // the status of each
 
 	Suspended bool
@@ -74,7 +75,7 @@ func ReadResource(k Kind, cr object.Object) Resource {
 	}
 	r.Suspended = cr.At("spec", "suspend") == true || k.Annotated && registry.Sources()[k.GVK].Source(cr).Suspended
 	r.readConditions(cr)
-	r.Revision = revisionOf(k, cr)
+	r.Revision, r.Reconciled = revisionOf(k, cr), lastReconciled(cr)
 	r.Source = sourceOf(cr)
 	if k.Kind == registry.Applications.Kind {
 		r.readApplication(cr)
@@ -84,6 +85,19 @@ func ReadResource(k Kind, cr object.Object) Resource {
 		r.SuspendedBy, r.SuspendedSince = suspender(cr)
 	}
 	return r
+}
+
+// lastReconciled is the newest time in status.history at which a Kustomization was reconciled. The condition Ready has the time since which it is ready.
+func lastReconciled(cr object.Object) time.Time {
+	var newest time.Time
+	list, _ := cr.At("status", "history").([]any)
+	for _, e := range list {
+		m, _ := e.(map[string]any)
+		if t := instant(object.Object(m).StringAt("lastReconciled")); t.After(newest) {
+			newest = t
+		}
+	}
+	return newest
 }
 
 func (r *Resource) readConditions(cr object.Object) {
