@@ -153,6 +153,7 @@ func TestTheCommandShowsAndApprovesAHeldPrune(t *testing.T) {
 	w.saysOf(run, 1, "app approve-prune app -y", "no prune waits for approval")
 	w.repo.Remove(manifests("app", names[:7])...)
 	w.heldPrune("app", "7 of 8 objects", "run truce app approve-prune")
+	w.saysOf(run, 0, "app get app", "no longer in Git: waits for approval, see truce app approve-prune")
 	list := []string{"is about to delete 7 objects"}
 	for _, name := range names[:7] {
 		list = append(list, "ConfigMap "+w.ns+"/"+name)

@@ -54,6 +54,9 @@ func whyLeaving(d view.Detail, id object.ID) string {
 	if kept := d.Prune.Keep[id].Why; kept != "" {
 		return "no longer in Git, and not pruned: " + kept
 	}
+	if held := heldApproval(d.Recorded); held != "" && held == d.Prune.Token {
+		return "no longer in Git: waits for approval, see truce app approve-prune"
+	}
 	return "no longer in Git: to be pruned"
 }
 

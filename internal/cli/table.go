@@ -48,12 +48,16 @@ func (t *table) print(w io.Writer, term terminal) error {
 	return nil
 }
 
+// widths are those of the columns. What a row that is shorter than the first one ends with goes on over the columns that it does not have.
 func (t *table) widths() []int {
 	widths := append([]int(nil), t.least...)
 	for _, row := range t.rows {
 		for i, c := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)
+			}
+			if i == len(row)-1 && len(row) < len(t.rows[0]) {
+				continue
 			}
 			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))
 		}
