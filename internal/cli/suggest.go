@@ -37,9 +37,15 @@ func groupOnly(cmd *cobra.Command, args []string) error {
 // imageAutomation answers flux's commands about images.
 const imageAutomation = "image automation (ImageRepository, ImagePolicy, ImageUpdateAutomation) is not part of truce: use flux for the custom resources of Flux's image controllers"
 
+// installation answers flux's commands that install it.
+const installation = "truce is installed with Helm, kustomize or a single file: docs/install.md; truce up starts one on this machine"
+
 func unknownCommand(group *cobra.Command, word string) error {
 	if group.HasParent() && (word == "image" || word == "images") {
 		return usageError("%s %s: %s", group.CommandPath(), word, imageAutomation)
+	}
+	if !group.HasParent() && (word == "install" || word == "bootstrap") { // the nearest is uninstall
+		return usageError("%s %s: %s", group.CommandPath(), word, installation)
 	}
 	see := "see " + group.CommandPath() + " --help"
 	if meant := nearestCommands(group, word); len(meant) > 0 {

@@ -19,6 +19,8 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"truce get kustomisations":                          `truce get has no command "kustomisations": did you mean truce get kustomizations?`,
 		"truce get sources gti":                             `truce get sources has no command "gti": did you mean truce get sources git?`,
 		"truce get images all -A":                           `truce get images: ` + imageAutomation,
+		"truce install":                                     `truce install: ` + installation,
+		"truce bootstrap github":                            `truce bootstrap: ` + installation,
 		"truce suspend image policy web":                    `truce suspend image: ` + imageAutomation,
 		"truce reconcile web":                               `truce reconcile has no command "web": see truce reconcile --help`,
 		"truce reconcile kustomization/web --with-sorce":    `unknown flag: --with-sorce: did you mean --with-source?`,

@@ -19,6 +19,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -29,6 +30,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/manager"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source/git"
 )
@@ -106,6 +108,7 @@ func StartAll(ctx context.Context, b Builder, o Options, to Steps) (*Environment
 		notices: make(chan report.FindingEvent, 256), ended: make(chan struct{}),
 	}
 	for _, step := range []func(context.Context) error{
+		s.found,     // what is asked for, before anything is started for it
 		s.directory, // ours alone
 		s.server,    // an API server: the sandbox, or the one that is named
 		s.install,   // that knows the custom resources
@@ -137,6 +140,18 @@ func (s *starting) over(err error) {
 		s.err = err
 		close(s.ended)
 	})
+}
+
+// found refuses a path at which there is nothing, and that can be no address of a server.
+func (s *starting) found(context.Context) error {
+	repo := s.options.Repo
+	if repo == "" || strings.Contains(repo, ":") && !filepath.IsAbs(repo) {
+		return nil
+	}
+	if _, err := os.Stat(repo); errors.Is(err, fs.ErrNotExist) {
+		return exit.WithCode(exit.Usage, fmt.Errorf("--repo %s: no such directory", repo))
+	}
+	return nil
 }
 
 func (s *starting) directory(context.Context) error {
