@@ -57,7 +57,7 @@ func TestCommandsJudgeAsTheControllerRuns(t *testing.T) {
 	c.Apply(t, strings.NewReplacer("NS", ns, "URL", server.URL).Replace(scaled))
 	c.Kubectl(t, "delete", "configmap", "-A", "-l", "truce.dev/controller=true")
 
-	const unknown = "note: no controller says how it runs (ConfigMap truce-controller): the defaults of its flags are taken\n"
+	const unknown = "note: no controller says how it runs, or you may not read that (ConfigMap truce-controller): the defaults of its flags are taken\n"
 	if told := diff(t, bin, c, ns); !strings.HasPrefix(told, unknown) || !strings.HasSuffix(told, "; 1 ceded field\n") {
 		t.Errorf("without a controller:\n%s", told)
 	}

@@ -32,7 +32,7 @@ func (c *Cluster) Dashboard(ctx context.Context, namespace string) (link, pod st
 		path, err := logInToPage(ctx, page, token)
 		return page + path, o.Pod(), err
 	}
-	return "", "", fmt.Errorf("%w (ConfigMap %s)", instance.ErrNoPage, instance.ConfigMap)
+	return "", "", fmt.Errorf("%w, or you may not read that (ConfigMap %s)", instance.ErrNoPage, instance.ConfigMap)
 }
 
 // logInToPage asks a page for a link that logs in a browser.

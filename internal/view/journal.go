@@ -52,7 +52,7 @@ func (c *Cluster) Journal(ctx context.Context, q journal.Query) ([]journal.Entry
 		}
 		return journalAt(ctx, page+"/journal", token, q)
 	}
-	return nil, fmt.Errorf("journal: %w (ConfigMap %s): name it by --from", instance.ErrNoPage, instance.ConfigMap)
+	return nil, fmt.Errorf("journal: %w, or you may not read that (ConfigMap %s): name it by --from", instance.ErrNoPage, instance.ConfigMap)
 }
 
 func journalFile(path string, q journal.Query) ([]journal.Entry, error) {

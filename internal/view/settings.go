@@ -36,7 +36,7 @@ func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings,
 	}
 	out := controllerSettings{catalogue: claim.Builtin()}
 	if len(found) == 0 {
-		out.notes = []string{"no controller says how it runs (ConfigMap " + instance.ConfigMap + "): the defaults of its flags are taken"}
+		out.notes = []string{"no controller says how it runs, or you may not read that (ConfigMap " + instance.ConfigMap + "): the defaults of its flags are taken"}
 		return out, nil
 	}
 	for _, other := range found[1:] {
