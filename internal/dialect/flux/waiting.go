@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"strings"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -41,11 +42,19 @@ func healthCheckProgress(cr object.Object, r report.Report, had kustomizev1.Kust
 		r.Reason, r.Message = report.HealthFailed, failedObject(objects)
 	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had) && !isUnreadyForLong(cr, r):
 	case overdue(cr, r) || failedBefore(r, had) || wasHealthy(r, had):
-		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+joinLimited(pendingObjects(objects))+": "+h.Message
+		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+overdueText(pendingObjects(objects), h)
 	default:
 		r.Reason, r.Message = report.AwaitingHealth, "waiting for "+joinLimited(pendingObjects(objects))+waitCause(objects)
 	}
 	return r
+}
+
+// overdueText names the objects that are not there yet, and says why of the worst, which is not named twice where it is the only one.
+func overdueText(pending []string, worst health.Status) string {
+	if len(pending) == 1 && strings.HasPrefix(worst.Message, pending[0]+": ") {
+		return worst.Message
+	}
+	return joinLimited(pending) + ": " + worst.Message
 }
 
 // complete is the report of a run that went through, unless an object is missing, or may be: what is not there is not ready, whatever keeps
