@@ -32,8 +32,9 @@ func nilIfAbsent(o object.Object, err error) (object.Object, error) {
 	return o, err
 }
 
-// mostTries bounds how often a change is repeated after a conflict.
-const mostTries = 5
+// mostTries bounds how often a change is repeated after a conflict. The status of an Application is no subresource: while a controller fights over a field it is written
+// each second or two, and on a busy machine one try takes as long.
+const mostTries = 15
 
 // Edit carries out a change of an app's custom resources: made on what is there, judged by the server, and written only over that.
 func (c *Cluster) Edit(ctx context.Context, e Edit) (EditResult, error) {
