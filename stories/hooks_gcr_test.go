@@ -84,13 +84,13 @@ func tunnel(rw http.ResponseWriter, to string) {
 	}
 	defer server.Close()
 	rw.WriteHeader(http.StatusOK)
-	client, _, err := http.NewResponseController(rw).Hijack()
+	client, buffered, err := http.NewResponseController(rw).Hijack() // the client may have begun already
 	if err != nil {
 		return
 	}
 	defer client.Close()
 	go func() {
-		_, _ = io.Copy(server, client)
+		_, _ = io.Copy(server, buffered)
 		_ = server.Close()
 	}()
 	_, _ = io.Copy(client, server)

@@ -55,14 +55,14 @@ func (p *proxy) tunnel(w http.ResponseWriter) {
 		http.Error(w, err.Error(), http.StatusBadGateway)
 		return
 	}
-	client, _, err := w.(http.Hijacker).Hijack()
+	client, buffered, err := w.(http.Hijacker).Hijack()
 	if err != nil {
 		return
 	}
 	defer client.Close()
 	defer server.Close()
 	_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
-	go func() { _, _ = io.Copy(server, client) }()
+	go func() { _, _ = io.Copy(server, buffered) }()
 	_, _ = io.Copy(client, server)
 }
 
