@@ -46,9 +46,7 @@ func (r *reading) part(a app.App, s sourceAt) app.Part {
 	}
 	a.Source = p.Source
 	r.describe(&a, s)
-	p.Path, p.Layout, p.Manifests, p.Namespace, p.Overlay = a.Path, a.Layout, a.Manifests, a.Namespace, a.Overlay
-	p.Chart, p.Inflated, p.InSource = a.Chart, a.Inflated, a.InSource
-	return p
+	return p.As(a)
 }
 
 // nameForm is what Argo CD takes as a ref (util/argo of argo-cd, validateRepo).

@@ -77,8 +77,8 @@ func (a App) OfPart(p Part) App {
 	return a
 }
 
-// as is the source read as an app is that has it alone.
-func (p Part) as(a App) Part {
+// As is the source, rendered as an app is that has it alone.
+func (p Part) As(a App) Part {
 	p.Path, p.Layout, p.Manifests, p.Namespace, p.Overlay = a.Path, a.Layout, a.Manifests, a.Namespace, a.Overlay
 	p.Chart, p.Inflated, p.InSource = a.Chart, a.Inflated, a.InSource
 	return p
@@ -107,7 +107,7 @@ func (a App) atRevisions(commits string, files fs.FS) App {
 			commit = each[i]
 		}
 		of := a.OfPart(p).AtRevision(commit, files)
-		a.Parts[i] = p.as(of)
+		a.Parts[i] = p.As(of)
 		a.Misread = cmp.Or(a.Misread, of.Misread)
 	}
 	return a

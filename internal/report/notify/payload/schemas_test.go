@@ -51,7 +51,7 @@ func TestRequestsAreAsVendorsPublish(t *testing.T) {
 				return // a list, of which the schema knows the elements
 			}
 			if fields["notPublished"] = "x"; schema.Validate(fields) == nil {
-				t.Error("a field that nobody has published is accepted: the schema says nothing")
+				t.Error("a field that is published nowhere is accepted: the schema says nothing")
 			}
 		})
 	}
