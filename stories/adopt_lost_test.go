@@ -214,6 +214,34 @@ func TestAControllerElsewhereIsSeenByItsStatus(t *testing.T) {
 	w.saysOf(truce, 0, "adopt web --dry-run", "adopted (beside) (dry run)")
 }
 
+// TestAnArgoCDElsewhereIsSeenByItsStatus is the same with an application controller, whose status is no subresource.
+func TestAnArgoCDElsewhereIsSeenByItsStatus(t *testing.T) {
+	w := offArgoWorld(t, kept)
+	apartFromOthers(t)
+	w.bornBy(besideArgo, byCSA("argocd-controller"))
+	besideArgo.app(w)
+	t.Cleanup(func() { w.freed(applications, "web") })
+	w.kubectl("patch", besideArgo.cr, "--type=merge", "-p", besideArgo.list(w), "--field-manager=argocd-application-controller")
+	w.kubectl("annotate", besideArgo.cr, "truce.dev/mode=observe")
+	w.start(app.Policy{Mode: app.Observe})
+	truce := w.truce()
+	w.saysOf(truce, 1, "adopt application/web --dry-run", "Argo CD still reconciles it (argocd-application-controller wrote its status at ", "it may run outside this cluster",
+		"kubectl annotate application web", "argocd.argoproj.io/skip-reconcile=true")
+	w.saysOf(truce, 0, "app list", "(Argo CD's)")
+	w.Apply(t, w.applicationText("stalled", "stalled", "")) // to its status Argo CD writes nothing
+	w.saysOf(truce, 1, "adopt application/stalled --dry-run", "Argo CD still reconciles it (argocd-application-controller wrote the status of Application "+w.ns+"/web at ")
+	w.freed(applications, "stalled")
+	w.kubectl("delete", "application.argoproj.io/stalled")
+
+	shard := strings.ReplaceAll(fluxRuns, "app: kustomize-controller", "app.kubernetes.io/name: argocd-application-controller")
+	w.Apply(t, replaceNS(strings.Replace(shard, "{name: kustomize-controller,", "{name: shard-1,", 1), w.ns))
+	w.saysOf(truce, 1, "adopt application/web --dry-run", "Deployment "+w.ns+"/shard-1 is not scaled to zero")
+	w.kubectl("delete", "deployment/shard-1", "--cascade=foreground")
+
+	w.kubectl(besideArgo.stop...)
+	w.saysOf(truce, 0, "adopt application/web --dry-run", "adopted (beside) (dry run)")
+}
+
 // TestAKustomizationThatIsDeletedAfterItsAdoptionIsPruned plays a Flux that runs, and takes its own finalizer off the suspended Kustomization at
 // once, as kustomize-controller does.
 func TestAKustomizationThatIsDeletedAfterItsAdoptionIsPruned(t *testing.T) {
