@@ -170,9 +170,7 @@ func (o *objectReader) run() error {
 
 // restWhenIdle ends the process when it was idle for a while.
 func (o *objectReader) restWhenIdle() {
-	if o.idle != nil {
-		o.idle.Stop()
-	}
+	o.stayAwake()
 	cmd := o.cmd
 	o.idle = time.AfterFunc(idleTimeout, func() {
 		o.mu.Lock()
@@ -183,10 +181,19 @@ func (o *objectReader) restWhenIdle() {
 	})
 }
 
+// stayAwake drops the timer. It holds the command that it would end, which has an environment of some KiB, for as long as it is kept.
+func (o *objectReader) stayAwake() {
+	if o.idle != nil {
+		o.idle.Stop()
+		o.idle = nil
+	}
+}
+
 func (o *objectReader) stop() {
 	if o.cmd == nil {
 		return
 	}
+	o.stayAwake()
 	o.waiting.remove(o)
 	killGroup(o.cmd)()
 	_ = o.cmd.Wait() // killed by us: its answer says nothing
@@ -214,9 +221,6 @@ func (o *objectReader) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.closed = true
-	if o.idle != nil {
-		o.idle.Stop()
-	}
 	o.stop()
 }
 
