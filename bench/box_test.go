@@ -137,8 +137,12 @@ func (x *box) await(kind schema.GroupVersionResource, namespace string, n int, i
 				good[o.GetName()] = true
 			}
 			if len(good) >= n {
-				return
+				break
 			}
+		}
+		w.Stop()
+		if len(good) >= n {
+			return
 		}
 	}
 	x.b.Fatalf("%d of %d %s are as wanted: %v", len(good), n, kind.Resource, ctx.Err())
