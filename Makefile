@@ -32,16 +32,16 @@ test: build # every story in its short form; the longest first, and the others b
 
 # More packages at once than there are cores: at most four have a sandbox, and the others that need one wait (internal/testing/kubetest). `make check` vets.
 test-calm test-racy:
-	go test -vet=off -p 3 $(if $(filter %-calm,$@),-parallel 6 ./stories $(CALM),-race $(RACY)) -short -skip '^TestLong' -timeout 40m
-test-sandbox: ; go -C sandbox test -vet=off -short -skip '^TestLong' -timeout 40m ./...
-test-release: ; go -C deploy/release test -vet=off -short -skip '^TestLong' -timeout 40m ./...
+	go test -vet=off -p 3 $(if $(filter %-calm,$@),-parallel 6 ./stories $(CALM),-race $(RACY)) -short -skip '^TestLong' -timeout 80m
+test-sandbox: ; go -C sandbox test -vet=off -short -skip '^TestLong' -timeout 80m ./...
+test-release: ; go -C deploy/release test -vet=off -short -skip '^TestLong' -timeout 80m ./...
 
 test-long: build # the stories that count and wait, in full, and beside them all others under the race detector, with the permissions of an installation
 	$(MAKE) --no-print-directory -j2 test-counting test-raced
 test-counting:
 	go test -vet=off -p 2 -parallel 8 -timeout 60m -run '$(LONG)' $(COUNTING)
 	go -C deploy/release test -vet=off -timeout 60m -run '$(LONG)' ./image
-test-raced: ; TRUCE_STORIES_ACCOUNT=installed go test -vet=off -parallel 6 -short -run '$(RACED)' -skip '^TestLong' -timeout 40m -race ./stories
+test-raced: ; TRUCE_STORIES_ACCOUNT=installed go test -vet=off -parallel 6 -short -run '$(RACED)' -skip '^TestLong' -timeout 80m -race ./stories
 
 check: ; .ci/check # format, vet, linters, the architecture, generated files, scripts, tidiness
 
