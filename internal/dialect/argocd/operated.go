@@ -100,6 +100,9 @@ func operationOf(cr object.Object, o report.Rollout, spec applicationSpec, had *
 		return map[string]any{"sync": syncRequest(cr, o), "initiatedBy": map[string]any{"username": o.Order.By}}
 	}
 	sync := syncRequest(cr, o)
+	for key, source := range sourceFields(cr) {
+		sync[key] = source
+	}
 	if p := spec.SyncPolicy; p != nil && p.Automated != nil && p.Automated.Prune {
 		sync["prune"] = true
 	}
@@ -159,6 +162,15 @@ func sourcesOf(cr object.Object) (one, many any) {
 		return nil, object.CloneValue(cr.At("spec", "sources"))
 	}
 	return object.CloneValue(cr.At("spec", "source")), nil
+}
+
+// sourceFields are the same, by the names of their fields.
+func sourceFields(cr object.Object) map[string]any {
+	one, many := sourcesOf(cr)
+	if many != nil {
+		return map[string]any{"sources": many}
+	}
+	return map[string]any{"source": one}
 }
 
 // historyLength is how many entries the history has where the Application does not say otherwise.
