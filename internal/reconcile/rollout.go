@@ -149,6 +149,9 @@ func (r *appRun) closeRollout() {
 		r.endRollout(r.report.Reason, r.report.Message)
 	case r.hasOpenRequest() && r.report.Stage != report.Done && r.report.Reason != report.InProgress:
 		r.report.Rollout = r.currentRollout() // it was stopped before the revision was known
+		if r.report.Stage == report.Fetch {
+			r.report.Rollout.Revision = r.asked.SyncRequest.RevisionOr(r.report.Revision)
+		}
 		r.endRollout(r.report.Reason, r.report.Message)
 	}
 	if r.isRollout || r.comparesOnly {

@@ -1,7 +1,10 @@
 package app
 
 import (
+	"cmp"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -44,6 +47,20 @@ type SyncRequest struct {
 	Backoff pause.Backoff // of Retry
 	// StartedAt is when an earlier process has taken it up without ending it; zero for a request that was not started.
 	StartedAt time.Time
+}
+
+// RevisionOr is the revision that is asked for, or else that of the app; of several sources with spaces between.
+func (o SyncRequest) RevisionOr(present string) string {
+	if len(o.Revisions) == 0 {
+		return cmp.Or(o.Revision, present)
+	}
+	each := slices.Clone(o.Revisions)
+	for i, now := range strings.Fields(present) {
+		if i < len(each) && each[i] == "" {
+			each[i] = now
+		}
+	}
+	return strings.Join(each, " ")
 }
 
 // Covers reports whether the order is about an object.
