@@ -36,6 +36,7 @@ func (r *appRun) beginRollout() {
 		return
 	}
 	r.isRollout = true
+	r.beginWritten()
 	r.app = r.asked.InRollout()
 	r.setPolicy(r.app)
 }
@@ -200,6 +201,8 @@ func (r *appRun) outcomes() []report.Outcome {
 		fate := report.Brought
 		if o.Problem != "" {
 			fate = report.Failed
+		} else if r.leavesOut(id) {
+			continue
 		}
 		add(report.ListedObject{ID: id, Version: o.Version}, fate, o.Problem)
 	}

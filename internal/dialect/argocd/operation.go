@@ -89,6 +89,7 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 	if s.Prune && !slices.Contains(s.SyncOptions, pruneNever) && (spec.SyncPolicy == nil || !slices.Contains(spec.SyncPolicy.SyncOptions, pruneNever)) {
 		o.Prune = app.PruneDelete
 	}
+	o.ListsWritten = slices.Contains(s.SyncOptions, applyOutOfSyncOnly)
 	o.MakeNamespace = slices.Contains(s.SyncOptions, createNamespace)
 	if s.DryRun {
 		o.Mode = app.Preview

@@ -109,12 +109,13 @@ var options = map[string]option{
 
 // The options that truce acts on.
 const (
-	createNamespace = "CreateNamespace=true"
-	pruneNever      = "Prune=false"
-	pruneConfirm    = "Prune=confirm"
-	deleteNever     = "Delete=false"
-	deleteConfirm   = "Delete=confirm"
-	forceObject     = "Force=true" // kubectl apply --force: deleted and created where the API server refuses to change it
+	createNamespace    = "CreateNamespace=true"
+	applyOutOfSyncOnly = "ApplyOutOfSyncOnly=true"
+	pruneNever         = "Prune=false"
+	pruneConfirm       = "Prune=confirm"
+	deleteNever        = "Delete=false"
+	deleteConfirm      = "Delete=confirm"
+	forceObject        = "Force=true" // kubectl apply --force: deleted and created where the API server refuses to change it
 )
 
 // options reads spec.syncPolicy.syncOptions.
@@ -129,6 +130,8 @@ func (r *reading) options(a *app.App, list []string) {
 			r.Note("%s: %s %s", at, text, o.why)
 		}
 		switch text {
+		case applyOutOfSyncOnly:
+			a.ListsWritten = true
 		case createNamespace:
 			a.DefaultNamespace.Make = a.DefaultNamespace.Name != ""
 		case pruneNever, pruneConfirm:

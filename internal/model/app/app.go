@@ -157,6 +157,7 @@ type App struct {
 	KeepDefinitions bool
 	// Recreate says that an object is deleted and created where the API server refuses to change it.
 	Recreate     bool
+	ListsWritten bool // an operation lists only the objects that it has written
 	AllowEmpty   bool // a source that describes no object at all may take away all there is
 	Wait         Wait
 	Health       health.Rules

@@ -39,6 +39,8 @@ type SyncRequest struct {
 	Objects []object.ID
 	// MakeNamespace says that the namespace of the objects is created, whatever the app says about that.
 	MakeNamespace bool
+	// ListsWritten says that it lists only the objects that it has written, whatever the app says about that.
+	ListsWritten bool
 	// Hooks is SkipHooks for an order that runs none.
 	Hooks hook.Policy
 	// Refused is why it cannot be carried out as asked: it ends with that, and nothing is written for it.
@@ -100,6 +102,7 @@ func (a App) InRollout() App {
 	if a.SyncRequest.MakeNamespace && a.DefaultNamespace.Name != "" {
 		a.DefaultNamespace.Make = true
 	}
+	a.ListsWritten = a.ListsWritten || a.SyncRequest.ListsWritten
 	if a.SyncRequest.Prune != "" {
 		a.Prune = a.SyncRequest.Prune
 	}
