@@ -2,6 +2,8 @@ package stories
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -52,5 +54,40 @@ func TestAnOperationNamesTheRevisionThatWasAskedFor(t *testing.T) {
 	}
 	if got := text(w.getApplication("web"), "status", "operationState", "syncResult", "revision"); got != none {
 		t.Errorf("the operation names %s, want what was asked for", got)
+	}
+}
+
+// TestANamespaceThatIsDeletedByHandFailsTheSelfHeal: as in Argo CD the Application is Missing, and the operation that is to create the objects again is
+// shown, until it succeeds.
+func TestANamespaceThatIsDeletedByHandFailsTheSelfHeal(t *testing.T) {
+	far := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: far, namespace: NAMESPACE-far}\ndata: {k: far}\n"
+	w := newArgoWorld(t, app.Policy{}, "-- app/far.yaml --\n"+far+"-- app/web.yaml --\n"+configMap("web"))
+	home := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + w.ns + "-far}\n"
+	w.Apply(t, home)
+	w.application("web", "app", "\nsyncPolicy: {automated: {selfHeal: true}, retry: {limit: 100, backoff: {duration: 10ms, factor: 1}}}")
+	w.inSync("web")
+	w.delete(namespaces, "", w.ns+"-far")
+	w.delete(configmaps, w.ns+"-far", "far")
+	o := w.becomes("web", func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "operationState", "phase") == "Failed"
+	})
+	if sync, health := text(o, "status", "sync", "status"), text(o, "status", "health", "status"); sync != "OutOfSync" || health != "Missing" {
+		t.Errorf("it is %s, %s", sync, health)
+	}
+	if got := operated(o); !slices.Equal(got, []string{"far"}) || !strings.Contains(text(o, "status", "operationState", "message"), "terminated") {
+		t.Errorf("the operation is about %v: %s", got, text(o, "status", "operationState", "message"))
+	}
+	end := filepath.Join(t.TempDir(), "namespace.json") // there is no namespace controller
+	if err := os.WriteFile(end, []byte(`{"apiVersion":"v1","kind":"Namespace","metadata":{"name":"`+w.ns+`-far"},"spec":{"finalizers":[]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w.kubectl("replace", "--raw", "/api/v1/namespaces/"+w.ns+"-far/finalize", "-f", end)
+	w.Apply(t, home)
+	t.Cleanup(func() { w.delete(namespaces, "", w.ns+"-far") })
+	o = w.becomes("web", func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "operationState", "phase") == "Succeeded" && text(o, "status", "sync", "status") == "Synced"
+	})
+	if got := operated(o); !slices.Equal(got, []string{"far"}) || len(entries(o, "status", "history")) != 1 {
+		t.Errorf("the operation is about %v, and the history has %d entries", got, len(entries(o, "status", "history")))
 	}
 }

@@ -21,7 +21,7 @@ func (r *appRun) mayChangeNothing() bool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	begun := r.report.Rollout
-	goesOn := begun.Revision == r.report.Revision && begun.Order.Token == "" && !begun.Begun.IsZero() && (begun.Ended.IsZero() || begun.Reason != report.Succeeded)
+	goesOn := !begun.Healing && begun.Revision == r.report.Revision && begun.Order.Token == "" && !begun.Begun.IsZero() && (begun.Ended.IsZero() || begun.Reason != report.Succeeded)
 	return !goesOn && r.state.compared != r.rolloutKey()
 }
 

@@ -55,7 +55,7 @@ func (r *appRun) currentRollout() report.Rollout {
 	if !r.asked.SyncRequest.StartedAt.IsZero() {
 		now.Begun = r.asked.SyncRequest.StartedAt
 	}
-	if before.Order.Token != now.Order.Token || before.Revision != now.Revision && now.Order.Token == "" {
+	if before.Healing || before.Order.Token != now.Order.Token || before.Revision != now.Revision && now.Order.Token == "" {
 		return now
 	}
 	switch {
@@ -154,6 +154,8 @@ func (r *appRun) closeRollout() {
 			r.report.Rollout.Revision = r.asked.SyncRequest.RevisionOr(r.report.Revision)
 		}
 		r.endRollout(r.report.Reason, r.report.Message)
+	default:
+		r.noteHealing()
 	}
 	if r.isRollout || r.comparesOnly {
 		r.state.mu.Lock()

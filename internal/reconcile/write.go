@@ -304,8 +304,11 @@ func (w *objectReconcile) keepProblem(err error) {
 	defer r.mu.Unlock()
 	r.problem = w.snap.sensitive.Message(err.Error())
 	r.findings = w.masked(w.plan.Findings)
-	if w.live != nil && !r.knowsNewer(w.live) {
+	switch {
+	case w.live != nil && !r.knowsNewer(w.live):
 		r.keepHealth(w.engine, w.live)
+	case w.live == nil && w.fresh && r.health.Code != "": // what was seen of it is gone
+		r.health, r.podReport = w.healthOfAbsent(), nil
 	}
 }
 

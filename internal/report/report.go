@@ -85,6 +85,7 @@ type End struct {
 type Rollout struct {
 	Order        app.SyncRequest // that asked for it; its zero value is the new revision itself
 	Revision     string
+	Healing      bool      // it puts drift back, and has failed with that at first
 	Begun, Ended time.Time // Begun is zero for none, Ended while it goes on
 	Reason       Reason
 	Message      string         // redacted

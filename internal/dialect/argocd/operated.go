@@ -103,6 +103,9 @@ func operationOf(cr object.Object, o report.Rollout, spec applicationSpec, had *
 	for key, source := range sourceFields(cr) {
 		sync[key] = source
 	}
+	if o.Healing {
+		sync["resources"], sync["selfHealAttemptsCount"] = healedResources(o), int64(o.Tries+1)
+	}
 	if p := spec.SyncPolicy; p != nil && p.Automated != nil && p.Automated.Prune {
 		sync["prune"] = true
 	}
@@ -114,6 +117,19 @@ func operationOf(cr object.Object, o report.Rollout, spec applicationSpec, had *
 		out["retry"] = object.CloneValue(limit)
 	} else {
 		out["retry"] = map[string]any{"limit": int64(automatedTries)}
+	}
+	return out
+}
+
+// healedResources are the objects that the correction of drift is about.
+func healedResources(o report.Rollout) []any {
+	var out []any
+	for _, of := range o.Outcomes {
+		one := map[string]any{"kind": of.ID.Kind, "name": of.ID.Name}
+		if of.ID.Group != "" {
+			one["group"] = of.ID.Group
+		}
+		out = append(out, one)
 	}
 	return out
 }
@@ -180,7 +196,7 @@ const historyLength = 10
 // revision within one: what was under way before this status and has now ended is never the entry that is there.
 func history(cr object.Object, r report.Report, before applicationStatus, now *operationState) []historyEntry {
 	o := r.Rollout
-	done := !o.Ended.IsZero() && o.Reason == report.Succeeded && isFullSync(o.Order)
+	done := !o.Ended.IsZero() && o.Reason == report.Succeeded && isFullSync(o.Order) && !o.Healing
 	had, begun := before.History, formatTime(o.Begun)
 	revision, revisions := revisionsOf(cr, o.Revision)
 	same := len(had) > 0 && had[len(had)-1].DeployStartedAt == begun && had[len(had)-1].Revision == revision && slices.Equal(had[len(had)-1].Revisions, revisions)
