@@ -118,10 +118,16 @@ func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
 			r.engine.queue.Enqueue(wave[i].ID) // other writers were busy, and the next full check may be an hour away
 		}
 		if err != nil {
-			r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", wave[i].File, wave[i].Line, wave[i].ID, err))
+			r.addProblem(wave[i], err)
 		}
 	}
 	return ctx.Err()
+}
+
+func (r *appRun) addProblem(o desired.Object, err error) {
+	if !r.isLeftOut(r.engine.lookup(o.ID)) {
+		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.ID, err))
+	}
 }
 
 // watch puts the wave's kinds under watch, where its objects lie. A kind that the server does not know is the problem of its own objects;

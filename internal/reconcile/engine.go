@@ -74,7 +74,8 @@ type appState struct {
 	// reached is what was brought out last, see run.where; empty for nothing in this process.
 	rolledOut string
 	// compared is what was compared with the cluster last in order to find out whether it is to be brought out.
-	compared string
+	compared  string
+	exhausted exhausted // zero for none
 	// withheld says that nothing is written to the objects: the newest release has failed, and nothing more is tried.
 	withheld bool
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.

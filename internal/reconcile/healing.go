@@ -32,7 +32,7 @@ func (r *appRun) noteHealing() {
 // heals reports whether the run puts drift back outside of an operation.
 func (r *appRun) heals() bool {
 	return r.asked.Rollout == app.IfChanged && r.asked.Policy.Remediation == app.Remediate && r.asked.Policy.Mode == app.Enforce &&
-		!r.isRollout && !r.comparesOnly && !r.canceled && r.applies
+		!r.isRollout && !r.comparesOnly && !r.app.OnlyApplied && !r.canceled && r.applies
 }
 
 // failedOutcomes are the objects that could not be applied.

@@ -40,6 +40,7 @@ type managedObject struct {
 	listed bool // the stored inventory of the owner names the object: until then nothing is written to it
 	// awaitsWave says that the object's wave of an operation has not begun: until then nothing is written to it.
 	awaitsWave bool
+	isReplaced bool // truce has deleted it in order to create it, and has not applied it since
 	hold       hold // of the owner, as of its newest run
 	found      bool // the object was there before truce applied it, with fields that others had added, or that is not known
 	isDeployed bool // a deployed release has brought it out, as it is described; of an object of which no record says what was applied

@@ -37,7 +37,7 @@ func (r *appRun) applyNamespace(ctx context.Context) error {
 // anyDue reports whether the run has anything to write at all.
 func (r *appRun) anyDue() bool {
 	for _, o := range r.set.Objects {
-		if r.state.wanted[o.ID] && r.engine.isDue(o.ID) {
+		if r.state.wanted[o.ID] && r.engine.isDue(o.ID) && !r.isLeftOut(r.engine.lookup(o.ID)) {
 			return true
 		}
 	}

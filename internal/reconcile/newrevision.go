@@ -90,7 +90,7 @@ func (r *appRun) endComparison() {
 		r.engine.queue.EnqueueApp(r.app.Key)
 	}
 	r.state.mu.Lock()
-	r.state.rolledOut = r.rolloutKey()
+	r.state.rolledOut, r.state.exhausted = r.rolloutKey(), exhausted{}
 	r.state.mu.Unlock()
 }
 

@@ -61,6 +61,7 @@ type objectReconcile struct {
 	treatment optout.Treatment // what the object itself asks for
 	fresh     bool             // live is the server's newest answer, not to be read again
 	stale     bool             // what was known turned out to be wrong: only a GET counts
+	wrote     bool             // a write was begun
 	missing   string           // what would have to exist before an absent object could be created
 
 	// What compare leaves for decide.
@@ -175,7 +176,7 @@ func (w *objectReconcile) readObject(ctx context.Context) error {
 	if w.app, err = w.engine.appOf(w.snap.owner); err != nil {
 		return err
 	}
-	w.app = w.app.ForObject(w.managed.id)
+	w.app = w.unlessLeftOut(w.app.ForObject(w.managed.id))
 	if w.access, err = w.engine.accessOf(w.app); err != nil {
 		return err
 	}

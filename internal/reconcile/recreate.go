@@ -25,6 +25,7 @@ func (w *objectReconcile) recreate(ctx context.Context, live object.Object, refu
 	default:
 		w.managed.mu.Lock()
 		w.managed.state.recreate()
+		w.managed.isReplaced = true
 		w.managed.mu.Unlock()
 		w.engine.noteRecreated(w.snap.owner, w.managed.id, fmt.Sprintf("%s: %s", step.Reason, refused))
 		w.engine.Observer.OnRecreate(w.snap.owner, w.managed.id, step.Reason, refused)

@@ -22,6 +22,10 @@ func (r *appRun) decideRollout() {
 	if a.SyncRequest.Token == "" && (a.Rollout == app.OnRequest || r.wasRolledOut()) {
 		return
 	}
+	if r.isExhausted() {
+		r.keepApplied()
+		return
+	}
 	if r.mayChangeNothing() {
 		r.onlyCompare()
 		return
@@ -61,6 +65,8 @@ func (r *appRun) currentRollout() report.Rollout {
 	switch {
 	case before.Ended.IsZero() && !before.Begun.IsZero():
 		now.Begun, now.Tries, now.Outcomes = before.Begun, before.Tries, before.Outcomes
+	case before.Reason != report.Succeeded && !before.Begun.IsZero() && r.engine.Now().Before(before.Next): // the run has another cause than the retry
+		now.Tries, now.Next = before.Tries, before.Next
 	case before.Reason != report.Succeeded && !before.Begun.IsZero():
 		now.Tries = before.Tries + 1
 	}
@@ -178,8 +184,11 @@ func (r *appRun) endRollout(why report.Reason, message string) {
 	}
 	if r.isRollout && why == report.Succeeded && r.isComplete() {
 		r.state.mu.Lock()
-		r.state.rolledOut = r.rolloutKey()
+		r.state.rolledOut, r.state.exhausted = r.rolloutKey(), exhausted{}
 		r.state.mu.Unlock()
+	}
+	if r.isRollout && why != report.Succeeded {
+		r.noteExhausted()
 	}
 }
 

@@ -53,6 +53,7 @@ func (s *appState) startOver(era int) {
 	defer s.mu.Unlock()
 	s.era, s.rolledOut, s.compared, s.syncRequest, s.commit, s.leavingAt, s.leavesSince = era, "", "", "", "", "", time.Time{}
 	s.report = report.Report{App: s.report.App, Stage: report.Admit, Reason: report.InProgress, Message: errWentBack.Error(), At: s.report.At}
+	s.exhausted = exhausted{}
 	s.inventory.clear()
 }
 

@@ -258,7 +258,7 @@ func (s *syncHooks) report() {
 func (r *appRun) endSync(ctx context.Context) error {
 	s := r.hooks
 	if s == nil {
-		return nil
+		return r.endExhausted()
 	}
 	after := hook.HooksOf(s.all, hook.PostSync)
 	begun := slices.ContainsFunc(after, func(h hook.Hook) bool { return s.runs[h.Index].Phase != hook.NotRun })

@@ -38,6 +38,7 @@ func (r *appRun) isWithheld() bool {
 // betweenRollouts is App.BetweenRollouts, as far as anything may be written. The caller holds mu.
 func (s *appState) betweenRollouts(a app.App) app.App {
 	a = a.BetweenRollouts()
+	a.OnlyApplied = s.exhausted.key != ""
 	if s.withheld && a.Policy.Mode == app.Enforce {
 		a.Policy.Mode = app.Await
 	}

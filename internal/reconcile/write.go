@@ -48,6 +48,7 @@ func (w *objectReconcile) awaitsRun() bool {
 // executePlan makes the plan's writes. That the object has changed since it was read is no error: it is read and compared again.
 func (w *objectReconcile) executePlan(ctx context.Context) error {
 	t := apply.Target{GVK: w.snap.gvk, ID: w.managed.id}
+	w.wrote = true
 	w.take()
 	w.announceDrops()
 	begin := w.engine.Now()
@@ -121,6 +122,7 @@ func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, own
 	}
 	if w.sent() {
 		r.state.apply()
+		r.isReplaced = false
 		r.previous = object.Packed{}
 	}
 	return remembered

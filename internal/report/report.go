@@ -90,6 +90,7 @@ type Rollout struct {
 	Reason       Reason
 	Message      string         // redacted
 	Tries        int            // that failed in a row before this one
+	Next         time.Time      // when it is tried again by itself, if it has failed; zero for never, and for unknown
 	Outcomes     []Outcome      // as it ended
 	Hooks        []hook.Outcome // those that have run
 }

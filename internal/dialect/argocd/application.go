@@ -23,6 +23,7 @@ func (Applications) App(cr object.Object, process app.Policy) app.App {
 	r := &reading{}
 	a, spec := r.app(cr, process)
 	a.ReachedRevision = appliedRevision(cr, spec)
+	a.FailedRevision, a.FailedMessage = failedOperation(cr, spec)
 	a.Problems, a.Notes = r.Problems, r.Notes
 	return a
 }

@@ -28,9 +28,9 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 		return had
 	}
 	s := &operationState{
-		Operation: operationOf(cr, o, spec, had), StartedAt: formatTime(o.Begun), FinishedAt: formatTime(o.Ended), RetryCount: int64(o.Tries),
-		SyncResult: &syncResult{},
+		Operation: operationOf(cr, o, spec, had), StartedAt: formatTime(o.Begun), FinishedAt: formatTime(o.Ended), SyncResult: &syncResult{},
 	}
+	s.RetryCount = retriesOf(s.Operation, o.Tries)
 	s.SyncResult.Revision, s.SyncResult.Revisions = revisionsOf(cr, o.Revision)
 	s.SyncResult.Source, s.SyncResult.Sources = sourcesOf(cr)
 	s.Phase, s.Message = phaseOf(o)
@@ -48,6 +48,27 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 		s.SyncResult.Resources = append(s.SyncResult.Resources, result)
 	}
 	return s
+}
+
+// retriesOf is how often an operation was tried again, as far as its limit counts: what passes by itself is tried beyond it.
+func retriesOf(operation map[string]any, tries int) int64 {
+	limit := retryLimit(operation)
+	if operation["retry"] == nil || limit < 0 {
+		return int64(tries)
+	}
+	return min(int64(tries), limit)
+}
+
+// retryLimit is how often an operation may be tried again; below zero for any number.
+func retryLimit(operation map[string]any) int64 {
+	switch limit := object.Object(operation).At("retry", "limit").(type) {
+	case int64:
+		return limit
+	case float64:
+		return int64(limit)
+	default:
+		return 0
+	}
 }
 
 // superseded reports whether an operation was taken up since the rollout: what is reported of it then is late, and would overwrite what
@@ -249,6 +270,37 @@ func appliedRevision(cr object.Object, spec applicationSpec) string {
 		return was.Revision
 	}
 	return ""
+}
+
+// failedOperation is the newest operation, if it was an automated one that has failed and has no retries left, as long as files come from the same place.
+// An adopted Application begins with an operation of its own.
+func failedOperation(cr object.Object, spec applicationSpec) (revision, message string) {
+	var s applicationStatus
+	reader.DecodeStatus(cr, &s)
+	o := s.OperationState
+	if how, _ := cr.Annotation(reader.AdoptedKey); how != "" || o == nil || o.Phase != phaseFailed || o.SyncResult == nil {
+		return "", ""
+	}
+	operation := object.Object(o.Operation)
+	limit := retryLimit(o.Operation)
+	if operation.At("initiatedBy", "automated") != true || operation["retry"] == nil || limit < 0 || o.RetryCount < limit || !isFrom(*o.SyncResult, spec) {
+		return "", ""
+	}
+	return oneText(o.SyncResult.Revision, o.SyncResult.Revisions), o.Message
+}
+
+// isFrom reports whether an operation was about the sources of a spec.
+func isFrom(was syncResult, spec applicationSpec) bool {
+	var from applicationSource
+	var all []applicationSource
+	if decodeSource(was.Source, &from) != nil || decodeSource(was.Sources, &all) != nil {
+		return false
+	}
+	if len(spec.Sources) > 0 {
+		return sameSources(all, spec.Sources)
+	}
+	now, _ := (&reading{}).oneSource(spec)
+	return sameFiles(from, now)
 }
 
 func decodeSource(from, into any) error {

@@ -126,6 +126,11 @@ type App struct {
 	// ReachedRevision is the newest revision that was rolled out from where the app now reads, as its custom resource remembers it. Empty
 	// for unknown, and for an app whose drift is put back in any case.
 	ReachedRevision string
+	// FailedRevision is the revision that the newest operation has failed to bring out, without retries left, as the custom resource remembers it;
+	// empty for none. FailedMessage says why.
+	FailedRevision, FailedMessage string
+	// OnlyApplied says that nothing is written to objects that were not applied as Git has them: an operation has failed to apply them.
+	OnlyApplied bool
 
 	// DependsOn are the apps that must be ready before a new revision, or a change of the custom resource, is applied.
 	DependsOn []dependency.Dependency

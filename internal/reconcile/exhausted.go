@@ -1,0 +1,139 @@
+package reconcile
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// exhausted is an automated operation that has failed and has no retries left. As in Argo CD it is not begun again before another revision, a sync
+// that is requested, or a change of the spec. Its zero value is none.
+type exhausted struct {
+	key     string // what it was about, see attemptKey; empty for none
+	reason  report.Reason
+	message string // redacted
+}
+
+// final are the reasons of a failure that is not repeated once the retries are used up. What is not among them passes by itself, is no failure of
+// what Git describes, or waits for a person's approval.
+var final = []report.Reason{report.ApplyFailed, report.HookFailed, report.HealthFailed, report.PruneFailed, report.OwnedByOther}
+
+// attemptKey is what an automated operation is about: what is brought out, and how.
+func (r *appRun) attemptKey() string {
+	a := r.asked
+	how, err := json.Marshal([]any{a.DefaultNamespace, a.Retry, a.Backoff, a.Prune, a.AllowEmpty, a.Policy, a.Account, a.Recreate})
+	if err != nil {
+		how = nil // texts and numbers always encode
+	}
+	return shortKey(r.rolloutKey(), string(how))
+}
+
+// triesLeft reports whether an operation that has failed is tried again by itself, and when.
+func (r *appRun) triesLeft(o report.Rollout) (time.Time, bool) {
+	pause, again := r.asked.Backoff.Pause(r.asked.Retry, o.Tries+1)
+	return o.Ended.Add(pause), again && r.asked.Retry > 0
+}
+
+// noteExhausted notes how an automated operation has ended. What may pass by itself uses up no retries.
+func (r *appRun) noteExhausted() {
+	const doubts = 2 // a doubtful answer counts when it has come three times
+	o := &r.report.Rollout
+	if r.asked.Rollout != app.IfChanged || o.Order.Token != "" || r.canceled {
+		return
+	}
+	again, left := r.triesLeft(*o)
+	if left && o.Next.IsZero() {
+		o.Next = again
+	}
+	lasting := r.report.Outlook == live.Lasting || r.report.Outlook == live.Doubtful && o.Tries >= doubts
+	if left || !lasting || !slices.Contains(final, o.Reason) || r.revisionIsRead() != nil {
+		return
+	}
+	o.Next = time.Time{}
+	r.setExhausted(exhausted{key: r.attemptKey(), reason: o.Reason, message: o.Message})
+}
+
+// revisionIsRead returns an error before it is known what the revision describes: nothing was tried then.
+func (r *appRun) revisionIsRead() error {
+	switch r.report.Stage {
+	case report.Admit, report.Fetch, report.Depend, report.Render, report.Normalize, report.Validate:
+		return errors.New("nothing was applied")
+	default:
+		return nil
+	}
+}
+
+// isExhausted reports whether the run is about what an automated operation has failed to bring out, and no retry is left. Such a run puts back the
+// drift of what was applied, where the app asks for that, and writes nothing else.
+func (r *appRun) isExhausted() bool {
+	a := r.asked
+	if a.Rollout != app.IfChanged || a.SyncRequest.Token != "" || a.Policy.Mode != app.Enforce {
+		return false
+	}
+	r.state.mu.Lock()
+	was, unknown := r.state.exhausted, r.report.Rollout.Begun.IsZero()
+	r.state.mu.Unlock()
+	if was.key == "" && unknown && a.FailedRevision != "" && isRemembered(r.artifact, a.FailedRevision) {
+		was = exhausted{key: r.attemptKey(), reason: report.ApplyFailed, message: a.FailedMessage}
+	}
+	if was.key != r.attemptKey() || r.wasRolledOut() {
+		was = exhausted{}
+	}
+	r.setExhausted(was)
+	return was.key != ""
+}
+
+// setExhausted notes an exhausted operation, and has objects be judged by that from now on.
+func (r *appRun) setExhausted(is exhausted) {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	if r.state.exhausted == is && r.state.app.OnlyApplied == (is.key != "") {
+		return
+	}
+	r.state.exhausted = is
+	r.state.app = r.state.betweenRollouts(r.asked)
+}
+
+// keepApplied makes the run one that follows an exhausted operation.
+func (r *appRun) keepApplied() {
+	r.app.OnlyApplied = true
+	if r.app.Prune == app.PruneDelete {
+		r.app.Prune = app.PruneReport
+	}
+}
+
+// endExhausted has the run end as the exhausted operation did, unless the cluster is as Git wants by now.
+func (r *appRun) endExhausted() error {
+	if !r.app.OnlyApplied || r.isInSync() {
+		return nil
+	}
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return &stageError{r.state.exhausted.reason, errors.New(r.state.exhausted.message)}
+}
+
+// unlessLeftOut is the app as it holds for the object: nothing is written if the operation that was to apply it is exhausted. What truce has begun to
+// write is written.
+func (w *objectReconcile) unlessLeftOut(a app.App) app.App {
+	w.managed.mu.Lock()
+	defer w.managed.mu.Unlock()
+	if a.OnlyApplied && a.Policy.Mode == app.Enforce && w.snap.state.isChanged() && !w.wrote && !w.managed.isReplaced {
+		a.Policy.Mode = app.Await
+	}
+	return a
+}
+
+// isLeftOut reports the same of an object to a run of its app: its problem is that of the operation.
+func (r *appRun) isLeftOut(rec *managedObject) bool {
+	if rec == nil || !r.app.OnlyApplied {
+		return false
+	}
+	rec.mu.Lock()
+	defer rec.mu.Unlock()
+	return rec.state.isChanged() && !rec.isReplaced
+}
