@@ -57,7 +57,13 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+plainHooks("1"))
 	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, retry: {limit: 0}}")
 	w.exists(jobs, "first")
-	w.operates("web", "Running", "PreSync first Running")
+	waits := w.operates("web", "Running", "PreSync first Running")
+	if sync, health := text(waits, "status", "sync", "status"), text(waits, "status", "health", "status"); sync != "OutOfSync" || health != "Missing" {
+		t.Errorf("while the first hook runs the Application is %s, %s", sync, health)
+	}
+	if got := listed(waits); got != "ConfigMap web OutOfSync, hook Job first" {
+		t.Errorf("while the first hook runs it lists %s", got)
+	}
 	if w.isThere(jobs, "before") || w.isThere(configmaps, "web") {
 		t.Error("what comes later is there before the first hook has ended")
 	}
@@ -71,11 +77,13 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 	}
 	w.endJob("after", "Complete")
 	o := w.operates("web", "Succeeded", "PreSync first Succeeded, PreSync before Succeeded, PostSync after Succeeded")
-	w.inSync("web")
+	if got := listed(w.inSync("web")); got != "ConfigMap web Synced, hook Job before, hook Job after" {
+		t.Errorf("it lists %s", got)
+	}
 	if w.isThere(jobs, "alarm") {
 		t.Error("the hook of a failure was made")
 	}
-	if slices.ContainsFunc(entries(o, "status", "resources"), func(r map[string]any) bool { return r["kind"] == "Job" }) {
+	if slices.ContainsFunc(entries(o, "status", "resources"), func(r map[string]any) bool { return r["kind"] == "Job" && (r["hook"] != true || r["status"] != nil) }) {
 		t.Error("a hook is compared")
 	}
 
@@ -90,8 +98,12 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 	}
 
 	// With a new revision they run again, and one that fails ends the operation before any object is written.
-	w.repo.Commit(map[string]string{"app/all.yaml": replace(t, plainHooks("2"), `"k":"web"`, `"k":"two"`)}, "two")
+	w.repo.Commit(w.inNamespace(map[string]string{"app/all.yaml": replace(t, plainHooks("2"), `"k":"web"`, `"k":"two"`)}), "two")
 	w.exists(jobs, "first")
+	waits = w.operates("web", "Running", "PreSync first Running")
+	if sync, got := text(waits, "status", "sync", "status"), listed(waits); sync != "OutOfSync" || got != "ConfigMap web OutOfSync, hook Job first" {
+		t.Errorf("while the first hook of a new revision runs the Application is %s, and lists %s", sync, got)
+	}
 	w.endJob("first", "Failed")
 	w.exists(jobs, "alarm")
 	w.endJob("alarm", "Complete")
@@ -125,6 +137,19 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 	if !w.isThere(jobs, "stays") || !w.isThere(jobs, "taken") {
 		t.Error("a hook that is kept, or another's, was deleted")
 	}
+}
+
+// listed are the objects that the status lists, each with its kind and sync status.
+func listed(o *unstructured.Unstructured) string {
+	var out []string
+	for _, r := range entries(o, "status", "resources") {
+		if r["hook"] == true {
+			out = append(out, fmt.Sprintf("hook %s %s", r["kind"], r["name"]))
+			continue
+		}
+		out = append(out, fmt.Sprintf("%s %s %s", r["kind"], r["name"], r["status"]))
+	}
+	return strings.Join(out, ", ")
 }
 
 func hooksOfWaves(value string) string {

@@ -2,10 +2,12 @@ package reconcile
 
 import (
 	"context"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -41,6 +43,10 @@ func (r *appRun) onlyCompare() {
 func (r *appRun) bringOutChange(ctx context.Context) error {
 	// A comparison takes nothing over from another controller.
 	isFirst := len(r.inventory.Entries) == 0 && (len(r.set.Objects) > 0 || r.asked.Adoption.Takes())
+	if r.comparesOnly && r.waitsForHooks() {
+		r.isFirst = isFirst // until the first hook has ended, the comparison is what is known of the objects
+		return nil
+	}
 	if !r.comparesOnly || !isFirst && !r.isOtherThanBefore() && r.inventory.Operation.Key != r.operationKey() {
 		return nil
 	}
@@ -50,6 +56,13 @@ func (r *appRun) bringOutChange(ctx context.Context) error {
 		return &stageError{report.ClusterFailed, err}
 	}
 	return nil
+}
+
+// waitsForHooks reports whether an operation would run hooks before its objects.
+func (r *appRun) waitsForHooks() bool {
+	return !r.asked.Adoption.Takes() && r.inventory.Operation.Key != r.operationKey() && slices.ContainsFunc(r.set.Hooks, func(h desired.Hook) bool {
+		return slices.Contains(h.At.Moments, string(hook.PreSync))
+	})
 }
 
 // isOtherThanBefore reports whether Git describes other objects than when they were applied last, as far as this process or the inventory knows.
@@ -81,7 +94,7 @@ func (r *appRun) endComparison() {
 	if !r.comparesOnly {
 		return
 	}
-	if !r.isInSync() {
+	if r.isFirst || !r.isInSync() {
 		r.engine.queue.EnqueueApp(r.app.Key)
 		return
 	}

@@ -292,7 +292,7 @@ func (r *Runner) cleanUp(ctx context.Context, runs map[int]hook.Run) error {
 	var errs []error
 	for _, h := range slices.Backward(r.Hooks) {
 		phase := runs[h.Index].Phase
-		if phase == hook.Succeeded && h.Deletes(hook.WhenSucceeded) || phase == hook.Failed && h.Deletes(hook.WhenFailed) {
+		if h.IsDeletedAfter(phase) {
 			if t, err := r.target(ctx, h); err == nil { // else it has failed for this
 				errs = append(errs, r.remove(ctx, t))
 			}

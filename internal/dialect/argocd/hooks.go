@@ -1,9 +1,12 @@
 package argocd
 
 import (
+	"slices"
+
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // waveKeys are the annotations with the wave of an object, whether it is a hook or not: Argo CD's, else Helm's weight.
@@ -45,6 +48,24 @@ func hookOutcomes(s applicationStatus) []hook.Outcome {
 			ID: object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Version: r.Version, Event: hook.Event(r.HookType),
 			Run: hook.Run{Phase: hook.Phase(r.HookPhase), Message: r.Message},
 		})
+	}
+	return out
+}
+
+// ranHooks are the objects that the hooks of the newest operation with hooks have left. As in Argo CD they have no status, and a person may delete them.
+func ranHooks(r report.Report, had []resourceStatus) []resourceStatus {
+	if len(r.Rollout.Hooks) == 0 {
+		return slices.DeleteFunc(slices.Clone(had), func(o resourceStatus) bool { return !o.Hook })
+	}
+	var out []resourceStatus
+	for _, h := range r.Rollout.Hooks {
+		if !h.IsDeleted && !slices.ContainsFunc(out, func(o resourceStatus) bool {
+			return o.Group == h.ID.Group && o.Kind == h.ID.Kind && o.Namespace == h.ID.Namespace && o.Name == h.ID.Name
+		}) {
+			out = append(out, resourceStatus{
+				Group: h.ID.Group, Version: h.Version, Kind: h.ID.Kind, Namespace: h.ID.Namespace, Name: h.ID.Name, Hook: true, RequiresPruning: true, SyncWave: int64(h.Weight),
+			})
+		}
 	}
 	return out
 }

@@ -32,7 +32,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 		s.Conditions = conditions(cr, r, had.Conditions)
 	}
 	if objectsKnown(r) {
-		s.Resources = append(resources(r), inherited(cr, r, had.Resources)...)
+		s.Resources = slices.Concat(resources(r), ranHooks(r, had.Resources), inherited(cr, r, had.Resources))
 		s.Summary.Images = liveImages(r)
 		if s.SourceType = ""; !hasManySources(cr) {
 			s.SourceType = sourceType(r, had.SourceType)
@@ -110,6 +110,9 @@ func comparisonFailed(r report.Report) bool {
 }
 
 func syncStatusOf(cr object.Object, r report.Report, had syncStatus) syncStatus {
+	if o := r.Rollout; r.Reason == report.InProgress && o.Ended.IsZero() && len(o.Hooks) > 0 && len(r.Objects) > 0 {
+		r.Reason = report.AwaitingHealth // a hook is waited for: the objects are known
+	}
 	s := syncStatus{Status: string(r.State().Sync)}
 	s.Revision, s.Revisions = revisionsOf(cr, r.Revision)
 	if s.Revision == "" && s.Revisions == nil {
@@ -236,7 +239,7 @@ func inherited(cr object.Object, r report.Report, had []resourceStatus) []resour
 		named[o.ID] = true
 	}
 	return slices.DeleteFunc(slices.Clone(had), func(o resourceStatus) bool {
-		return named[object.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}]
+		return o.Hook || named[object.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}]
 	})
 }
 

@@ -32,6 +32,9 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 	}
 	results := resultsOf(s)
 	for _, r := range s.Resources {
+		if r.Hook {
+			continue
+		}
 		o := dialect.ListedObject{ID: object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Version: r.Version, Sync: report.Sync(r.Status)}
 		if r.Health != nil {
 			o.Health = health.Code(r.Health.Status)

@@ -42,6 +42,7 @@ type resourceStatus struct {
 	Name            string        `json:"name,omitempty"`
 	Status          string        `json:"status,omitempty"`
 	Health          *healthStatus `json:"health,omitempty"`
+	Hook            bool          `json:"hook,omitempty"`
 	RequiresPruning bool          `json:"requiresPruning,omitempty"`
 	SyncWave        int64         `json:"syncWave,omitempty"`
 }

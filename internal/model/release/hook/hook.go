@@ -82,6 +82,9 @@ type Outcome struct {
 	Version string // of the API
 	Event   Event
 	Run     Run
+	Weight  int
+	// IsDeleted says that its policy has it deleted by now.
+	IsDeleted bool
 }
 
 // HooksOf returns the hooks of an event in the order in which they run: by weight, then by name. As in Helm those of one weight and name are
@@ -90,6 +93,11 @@ func HooksOf(all []Hook, event Event) []Hook {
 	out := slices.DeleteFunc(slices.Clone(all), func(h Hook) bool { return !slices.Contains(h.Events, event) })
 	slices.SortStableFunc(out, func(a, b Hook) int { return cmp.Or(cmp.Compare(a.Weight, b.Weight), cmp.Compare(a.Name, b.Name)) })
 	return out
+}
+
+// IsDeletedAfter reports whether the object is deleted when the hook has ended in that phase.
+func (h Hook) IsDeletedAfter(ended Phase) bool {
+	return ended == Succeeded && h.Deletes(WhenSucceeded) || ended == Failed && h.Deletes(WhenFailed)
 }
 
 // Deletes reports whether the object is deleted then. As in Helm the object of a hook without policies is deleted before it is created again, and
