@@ -56,6 +56,7 @@ func (r *appRun) noteExhausted() {
 	}
 	o.Next = time.Time{}
 	r.setExhausted(exhausted{key: r.attemptKey(), reason: o.Reason, message: o.Message})
+	r.engine.queue.EnqueueApp(r.app.Key) // what the operation has not come to is compared
 }
 
 // revisionIsRead returns an error before it is known what the revision describes: nothing was tried then.
