@@ -91,3 +91,18 @@ func TestANamespaceThatIsDeletedByHandFailsTheSelfHeal(t *testing.T) {
 		t.Errorf("the operation is about %v, and the history has %d entries", got, len(entries(o, "status", "history")))
 	}
 }
+
+// TestMessagesNameTheFilesOfASource: of several sources by the field of the Application, and the file as the source has it.
+func TestMessagesNameTheFilesOfASource(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, configMaps("one", "a")+"-- two/bad.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
+	at := `repoURL: "file://` + w.repo.Dir + `", targetRevision: main`
+	w.sourcesOf("web", "\nsyncPolicy: {automated: {}, retry: {limit: 0}}", "{"+at+", path: one}", "{"+at+", path: two}")
+	message := w.argoCondition("web", "SyncError", "Bad_Name")
+	if !strings.HasPrefix(message, "spec.sources[1] two/bad.yaml:1: ConfigMap ") {
+		t.Errorf("the condition says %s", message)
+	}
+	o := w.getApplication("web")
+	if message := text(o, "status", "operationState", "message"); strings.Contains(message, "sources.1/") {
+		t.Errorf("the operation says %s", message)
+	}
+}

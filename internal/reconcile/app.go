@@ -316,7 +316,7 @@ func (r *appRun) suspended() report.Report {
 }
 
 func (r *appRun) stopped(at report.Stage, err error) report.Report {
-	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, redact.MaskText(err.Error())
+	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, redact.MaskText(r.asked.WithFields(err.Error()))
 	var f *stageError
 	if errors.As(err, &f) {
 		r.report.Reason = f.reason

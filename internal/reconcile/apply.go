@@ -21,7 +21,7 @@ import (
 func (r *appRun) apply(ctx context.Context) error {
 	r.report.Images, r.applies = r.rendered.images, true
 	for _, err := range r.problems { // so far all are about objects that the stages before have left out
-		r.report.Refused = append(r.report.Refused, redact.MaskText(err.Error()))
+		r.report.Refused = append(r.report.Refused, redact.MaskText(r.asked.WithFields(err.Error())))
 	}
 	if err := r.compareLive(ctx); err != nil {
 		return err

@@ -231,7 +231,7 @@ func (s *syncHooks) save(ctx context.Context, op inventory.Operation) error {
 
 // redacted is a text that may be written down.
 func (r *appRun) redacted(text string) string {
-	text = redact.MaskText(text)
+	text = redact.MaskText(r.asked.WithFields(text))
 	if r.secrets != nil {
 		text = r.secrets.Text(text)
 	}

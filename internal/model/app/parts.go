@@ -89,6 +89,17 @@ func (a App) PartOf(file string) int {
 	return slices.IndexFunc(a.Parts, func(p Part) bool { return p.Dir != "" && strings.HasPrefix(file, p.Dir+"/") })
 }
 
+// WithFields is a message in which files are named as their source has them, with the field that names the source, instead of by their place in the tree
+// of all: "sources.1/web/a.yaml" is "spec.sources[1] web/a.yaml".
+func (a App) WithFields(message string) string {
+	for i := len(a.Parts) - 1; i >= 0; i-- { // sources.1 is no beginning of sources.10/
+		if p := a.Parts[i]; p.Dir != "" {
+			message = strings.ReplaceAll(message, p.Dir+"/", p.Field+" ")
+		}
+	}
+	return message
+}
+
 // OfFile returns the app as it holds for the source that a file is of.
 func (a App) OfFile(file string) App {
 	if i := a.PartOf(file); i >= 0 {
