@@ -106,3 +106,46 @@ func TestMessagesNameTheFilesOfASource(t *testing.T) {
 		t.Errorf("the operation says %s", message)
 	}
 }
+
+// TestWithPruneFalseNothingIsPruned: as an option of the Application it holds against automated prune, and against an operation that prunes, and such an
+// operation without it prunes nothing either.
+func TestWithPruneFalseNothingIsPruned(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ policy, operation string }{
+		"automated":                  {"\nsyncPolicy: {automated: {prune: true, selfHeal: true}, syncOptions: [Prune=false]}", ""},
+		"a sync that prunes":         {"\nsyncPolicy: {syncOptions: [Prune=false]}", `{"sync":{"prune":true}}`},
+		"an option of a sync":        {"\nsyncPolicy: {}", `{"sync":{"prune":true,"syncOptions":["Prune=false"]}}`},
+		"a sync that does not prune": {"\nsyncPolicy: {automated: {prune: true, enabled: false}}", `{"sync":{"prune":false}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+			w.application("web", "app", c.policy)
+			sync := func() {
+				t.Helper()
+				if c.operation == "" {
+					return
+				}
+				w.outOfSync("web")
+				if phase, message := w.order("web", c.operation); phase != "Succeeded" {
+					t.Fatalf("%s %s", phase, message)
+				}
+			}
+			sync()
+			w.inSync("web")
+			w.repo.Remove("app/b.yaml")
+			sync()
+			o := w.outOfSync("web")
+			if !w.isThere(configmaps, "b") || listed(o) != "ConfigMap a Synced, ConfigMap b OutOfSync" {
+				t.Errorf("it lists %s; b is there: %v", listed(o), w.isThere(configmaps, "b"))
+			}
+			if c.operation == "" {
+				return
+			}
+			for _, r := range entries(o, "status", "operationState", "syncResult", "resources") {
+				if r["name"] == "b" && r["status"] != "PruneSkipped" {
+					t.Errorf("the operation says of b %v", r)
+				}
+			}
+		})
+	}
+}
