@@ -149,3 +149,29 @@ func TestWithPruneFalseNothingIsPruned(t *testing.T) {
 		})
 	}
 }
+
+// TestAnObjectThatAsksForAConfirmationSaysSo: of its deletion, in the status, as the clients of Argo CD show it.
+func TestAnObjectThatAsksForAConfirmationSaysSo(t *testing.T) {
+	asks := func(name, option string) string {
+		return strings.Replace(configMap(name), `"name":`, `"annotations":{"argocd.argoproj.io/sync-options":"`+option+`"},"name":`, 1)
+	}
+	w := newArgoWorld(t, app.Policy{}, "-- app/a.yaml --\n"+asks("a", "Prune=confirm")+"-- app/b.yaml --\n"+asks("b", "Delete=confirm")+configMaps("app", "c"))
+	w.application("web", "app", automated)
+	confirmed := func(o *unstructured.Unstructured) string {
+		var out []string
+		for _, r := range entries(o, "status", "resources") {
+			if r["requiresDeletionConfirmation"] == true {
+				out = append(out, fmt.Sprint(r["name"], " ", r["status"]))
+			}
+		}
+		return strings.Join(out, ", ")
+	}
+	if got := confirmed(w.inSync("web")); got != "a Synced, b Synced" {
+		t.Errorf("a confirmation need %s", got)
+	}
+	w.repo.Remove("app/a.yaml")
+	w.argoCondition("web", "SyncError", "without confirmation")
+	if got := confirmed(w.outOfSync("web")); got != "b Synced, a OutOfSync" {
+		t.Errorf("when a has left Git, a confirmation need %s", got)
+	}
+}

@@ -97,10 +97,14 @@ func keptNotes(still []inventory.Entry, kept map[object.ID]decide.KeepReason) []
 }
 
 // leaving lists objects that Git no longer names.
-func leaving(entries []inventory.Entry, kept map[object.ID]decide.KeepReason) []report.ListedObject {
+func (s *pruneRun) leaving(entries []inventory.Entry) []report.ListedObject {
+	confirmed := map[object.ID]bool{}
+	for _, g := range s.in.Gone {
+		confirmed[g.ID] = s.in.Rules.NeedConfirmation(g.Live)
+	}
 	out := listedEntries(entries)
 	for i, l := range out {
-		out[i].Extraneous = kept[l.ID].Counts == decide.Extraneous
+		out[i].Extraneous, out[i].Confirmed = s.kept[l.ID].Counts == decide.Extraneous, confirmed[l.ID]
 	}
 	return out
 }

@@ -121,7 +121,7 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	if len(meant) == len(left) { // else some were not asked about
 		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" && !swept.isStillDue(e.ID) })
 	}
-	r.report.Leaving = leaving(still, swept.kept)
+	r.report.Leaving = swept.leaving(still)
 	return err
 }
 
@@ -142,7 +142,7 @@ func (r *appRun) keepUnnamed(ctx context.Context, left []inventory.Entry) error 
 	}
 	swept := r.engine.newPruneRun(a, len(r.inventory.Entries))
 	err := r.engine.saveAfterPrune(ctx, r.inventory, swept.execute(ctx, &r.inventory, left))
-	r.report.Leaving = leaving(stillIn(r.inventory, left), swept.kept)
+	r.report.Leaving = swept.leaving(stillIn(r.inventory, left))
 	return err
 }
 

@@ -76,9 +76,9 @@ func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Ent
 		}
 		s.in.Gone = append(s.in.Gone, g)
 	}
-	kept := decide.PlanPrune(s.in).Keep
-	there := slices.DeleteFunc(slices.Clone(left), func(entry inventory.Entry) bool { return kept[entry.ID].Why == "" })
-	return leaving(there, kept), nil
+	s.kept = decide.PlanPrune(s.in).Keep
+	there := slices.DeleteFunc(slices.Clone(left), func(entry inventory.Entry) bool { return s.kept[entry.ID].Why == "" })
+	return s.leaving(there), nil
 }
 
 // PruneCandidates returns which entries of an app's inventory are to be pruned, or count as a difference although they stay, which counts drop with

@@ -45,6 +45,8 @@ type resourceStatus struct {
 	Hook            bool          `json:"hook,omitempty"`
 	RequiresPruning bool          `json:"requiresPruning,omitempty"`
 	SyncWave        int64         `json:"syncWave,omitempty"`
+
+	RequiresDeletionConfirmation bool `json:"requiresDeletionConfirmation,omitempty"`
 }
 
 type condition struct {

@@ -13,6 +13,7 @@ type PruneRule struct {
 	Key, Value string
 	Match      Match
 	Effect     PruneEffect
+	Confirmed  bool // in its own tool a person has to confirm the deletion
 }
 
 // PruneEffect is what a PruneRule asks for.
@@ -47,6 +48,14 @@ func (all PruneRules) Find(live object.Object, effect PruneEffect) (Mark, bool) 
 		}
 	}
 	return Mark{}, false
+}
+
+// NeedConfirmation reports whether an object asks for a person's confirmation of its deletion.
+func (all PruneRules) NeedConfirmation(o object.Object) bool {
+	return slices.ContainsFunc(all, func(r PruneRule) bool {
+		_, found := r.find(o)
+		return r.Confirmed && found
+	})
 }
 
 func (r PruneRule) find(live object.Object) (Mark, bool) {
