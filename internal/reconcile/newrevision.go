@@ -44,7 +44,8 @@ func (r *appRun) bringOutChange(ctx context.Context) error {
 	// A comparison takes nothing over from another controller.
 	isFirst := len(r.inventory.Entries) == 0 && (len(r.set.Objects) > 0 || r.asked.Adoption.Takes())
 	if r.comparesOnly && r.waitsForHooks() {
-		r.isFirst = isFirst // until the first hook has ended, the comparison is what is known of the objects
+		// Until the first hook has ended, the comparison is what is known of the objects, also of an operation that an earlier process has begun.
+		r.isCertain = isFirst || r.inventory.Operation.Key == r.operationKey()
 		return nil
 	}
 	if !r.comparesOnly || !isFirst && !r.isOtherThanBefore() && r.inventory.Operation.Key != r.operationKey() {
@@ -60,7 +61,7 @@ func (r *appRun) bringOutChange(ctx context.Context) error {
 
 // waitsForHooks reports whether an operation would run hooks before its objects.
 func (r *appRun) waitsForHooks() bool {
-	return !r.asked.Adoption.Takes() && r.inventory.Operation.Key != r.operationKey() && slices.ContainsFunc(r.set.Hooks, func(h desired.Hook) bool {
+	return !r.asked.Adoption.Takes() && slices.ContainsFunc(r.set.Hooks, func(h desired.Hook) bool {
 		return slices.Contains(h.At.Moments, string(hook.PreSync))
 	})
 }
@@ -94,7 +95,7 @@ func (r *appRun) endComparison() {
 	if !r.comparesOnly {
 		return
 	}
-	if r.isFirst || !r.isInSync() {
+	if r.isCertain || !r.isInSync() {
 		r.engine.queue.EnqueueApp(r.app.Key)
 		return
 	}
