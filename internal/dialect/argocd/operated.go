@@ -24,7 +24,10 @@ const (
 // operationStateOf returns the newest rollout as an operation. One that this process knows nothing of stays as it is.
 func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, had *operationState) *operationState {
 	o := r.Rollout
-	if o.Begun.IsZero() || superseded(cr, o, had) {
+	if o.Begun.IsZero() {
+		return healed(r, had)
+	}
+	if superseded(cr, o, had) {
 		return had
 	}
 	s := &operationState{
@@ -48,6 +51,21 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 		s.SyncResult.Resources = append(s.SyncResult.Resources, result)
 	}
 	return s
+}
+
+// healed is an operation that an earlier process has left: where that was a correction of drift that failed, it has succeeded by the time that nothing
+// differs.
+func healed(r report.Report, had *operationState) *operationState {
+	attempts := any(nil)
+	if had != nil {
+		attempts = object.Object(had.Operation).At("sync", "selfHealAttemptsCount")
+	}
+	if attempts == nil || had.Phase != phaseFailed || r.Running || r.Stage != report.Done || r.State().Sync != report.Synced {
+		return had
+	}
+	now := *had
+	now.Phase, now.Message, now.FinishedAt = phaseSucceeded, "successfully synced (all tasks run)", formatTime(observedAt(r))
+	return &now
 }
 
 // retriesOf is how often an operation was tried again, as far as its limit counts: what passes by itself is tried beyond it.
