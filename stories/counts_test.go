@@ -86,3 +86,20 @@ func TestAWorkloadThatAPersonScalesToZero(t *testing.T) {
 	w.kubectl("scale", "deployment/my-app", "--replicas=3")
 	w.readyTells("my-app", "paused by", false)
 }
+
+// TestACountThatIsNoNumberIsRefusedUnderAnAutoscalerToo commits a count that no API server takes. Nothing sends a ceded field, so that no
+// answer of the server says it.
+func TestACountThatIsNoNumberIsRefusedUnderAnAutoscalerToo(t *testing.T) {
+	w := newWorld(t, app.Policy{}, document3+idleScaler)
+	run := w.truce()
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	w.edit("apps/my-app/my-app.yaml", "replicas: 3", "replicas: abc")
+	w.condition("my-app", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool {
+		message, _ := c["message"].(string)
+		return c["status"] == "False" && strings.Contains(message, ".spec.replicas in Git is a string, not a whole number: the API server refuses such a value")
+	})
+	w.saysOf(run, 0, "app get my-app", "OutOfSync", ".spec.replicas in Git is a string", "remove it, since the field is ceded to HPA "+w.ns+"/scaler")
+	w.edit("apps/my-app/my-app.yaml", "replicas: abc", "replicas: 3")
+	w.ready("my-app")
+}

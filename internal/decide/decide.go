@@ -150,6 +150,9 @@ func JudgeObject(in Input) Plan {
 	if p, alone := judgeOptOut(in); alone {
 		return p
 	}
+	if why := illegalValue(in); why != "" && !in.IsDone() && in.Treatment.Paused == "" {
+		return Plan{Refused: why}
+	}
 	p := judgeAll(in)
 	if in.Policy.Mode != app.Enforce {
 		p.Steps = nil

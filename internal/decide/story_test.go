@@ -300,6 +300,9 @@ func account(in decide.Input, p decide.Plan) string {
 			b.WriteString("  in sync all the same\n")
 		}
 	}
+	if p.Refused != "" {
+		fmt.Fprintf(&b, "refused: %s\n", p.Refused)
+	}
 	if len(p.Findings) == 0 {
 		b.WriteString("no findings\n")
 	}

@@ -153,6 +153,10 @@ func (h *history) carryOut() {
 	}
 	st.decide.Live, st.decide.Owners = h.live, ownersOf(t, h.live)
 	last := st.walk(t)
+	if last.Refused != "" {
+		st.isRefused(t)
+		return
+	}
 	for _, f := range last.Findings {
 		if f.Verdict == decide.Correct || f.Verdict == decide.Reclaim {
 			t.Errorf("%s at the end:\n%s", f.Verdict, account(st.decide, last))
@@ -160,6 +164,19 @@ func (h *history) carryOut() {
 	}
 	if st.decide.Live != nil && len(last.Findings) == 0 && st.decide.Policy.Mode == app.Enforce && st.decide.Policy.Remediation == app.Remediate {
 		st.gitHasWhatItWants(t, last)
+	}
+}
+
+// isRefused fails unless the API server refuses Git's object, too.
+func (s *street) isRefused(t *testing.T) {
+	t.Helper()
+	live := s.decide.Live
+	_, err := s.writer.Apply(t.Context(), apply.Apply{
+		Target: apply.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID(), UID: live.UID(), ResourceVersion: live.ResourceVersion()},
+		Body:   s.decide.Desired, Manager: ownership.Manager, Force: apply.Take, DryRun: apply.Simulate,
+	})
+	if !errors.Is(err, apply.ErrRefused) {
+		t.Errorf("the API server answers: %v", err)
 	}
 }
 
