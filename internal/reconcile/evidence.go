@@ -221,7 +221,7 @@ func (p *journalHistory) read(entries []journal.Entry, now time.Time) {
 		}
 		if !seen[e.Object][e.Path] {
 			seen[e.Object][e.Path] = true
-			if e.What != journal.Corrected && e.What != journal.Returned { // these ended the difference
+			if e.What != journal.Corrected && e.What != journal.Returned && e.What != journal.Ended { // these ended the difference
 				p.attributions[e.Object] = append(p.attributions[e.Object], earlierAttribution(e))
 			}
 		}

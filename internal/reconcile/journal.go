@@ -69,16 +69,16 @@ func (w *objectReconcile) sourceOf(in gitPlace) string {
 	return fmt.Sprintf("%s:%d", w.snap.file, w.snap.line)
 }
 
-// noteReturned writes down that a field, with its live value, is as Git wants again.
-func (e *Engine) noteReturned(key app.Key, id object.ID, f report.Finding) {
+// noteEnd writes down that a difference is no more.
+func (e *Engine) noteEnd(key app.Key, id object.ID, f report.Finding, end journal.Entry) {
 	if e.Journal == nil {
 		return
 	}
 	e.Journal.Append(journal.Entry{
-		At: e.Now().UTC(), App: key, What: journal.Returned, Object: id, Path: field.PathString(f.Path), Git: f.Desired, Live: f.Live,
+		At: e.Now().UTC(), App: key, What: end.What, Object: id, Path: field.PathString(f.Path), Git: f.Desired, Live: f.Live,
 		Writer: f.Writer.Name, Manager: f.Writer.Manager, Person: f.Writer.Person, User: f.Writer.User, During: f.Writer.During,
 		Written: f.Writer.Time.UTC(), AtLatest: f.Writer.AtLatest, Because: f.Writer.Because,
-		Evidence: string(f.Writer.Evidence), Revision: e.revisionOf(key), Reason: "as Git wants again",
+		Evidence: string(f.Writer.Evidence), Revision: e.revisionOf(key), Reason: end.Reason,
 	})
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -75,6 +76,7 @@ type objectReconcile struct {
 	// What decide leaves for write.
 	plan      decide.Plan
 	relisted  bool                 // claimants were listed again
+	restored  []field.Path         // what truce has set to Git's value
 	postponed map[string]time.Time // by path: until when the report of a finding waits
 }
 

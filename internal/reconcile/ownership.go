@@ -26,6 +26,7 @@ func (r *appRun) claimObjects(context.Context) error {
 		other.waitUnlocked()
 	}
 	r.overridePauses()
+	r.engine.noteLeft(r.app.Key, left)
 	dropped := r.engine.dropObjects(r.app.Key, left)
 	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, dropped))
 	if r.app.Policy.Mode == app.Observe { // no inventory has them, so that no prune comes to them

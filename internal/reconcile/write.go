@@ -16,7 +16,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
-	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -210,7 +209,13 @@ func differs(list []compare.Difference, p field.Path) bool {
 // keepResult keeps the findings of a comparison that left nothing to do, and the object's health. A result that is outdated already is
 // dropped, and the object is read again.
 func (w *objectReconcile) keepResult() error {
+	w.managed.mu.Lock()
+	known := w.managed.findings
+	w.managed.mu.Unlock()
 	recovered, err := w.storeResult()
+	if err == nil {
+		w.announceEnded(known)
+	}
 	if errors.Is(err, errChangedBack) {
 		w.reread()
 		return errRepeat
@@ -348,30 +353,13 @@ func (w *objectReconcile) announce() {
 	w.announceReturned(known)
 }
 
-// announceReturned notes what has differed, and is as Git wants again without our doing: another one puts it back. It says who has
-// fought over a field before truce enforces anything.
-func (w *objectReconcile) announceReturned(known []report.Finding) {
-	w.managed.mu.Lock()
-	same := w.managed.state.compared // else it is Git that has changed
-	w.managed.mu.Unlock()
-	if w.app.Policy.Mode != app.Observe || !same || w.live == nil {
-		return
-	}
-	for _, f := range known {
-		if slices.ContainsFunc(w.plan.Findings, func(g decide.Finding) bool { return g.Path.Equals(f.Path) }) {
-			continue
-		}
-		now, _ := field.ValueAt(w.live, f.Path)
-		live := redact.HideValue(now)
-		f.Live, f.Writer = w.engine.Mask.With(w.snap.sensitive).Show(w.managed.id, f.Path, live), w.writerNow(f.Path, live, w.managed.id)
-		w.engine.noteReturned(w.snap.owner, w.managed.id, f)
-	}
-}
-
 // announceCarried reports drift that was corrected. What Git itself changed is no drift, and what admission changed in the answer is not
 // corrected.
 func (w *objectReconcile) announceCarried(base compare.Baseline) {
 	for _, f := range w.plan.Findings {
+		if f.Verdict == decide.Correct {
+			w.restored = append(w.restored, f.Path)
+		}
 		if f.Verdict == decide.Correct && !base.MutatedAt(f.Path) && (!w.snap.state.isChanged() || f.Kind == compare.Added || f.Overrides == decide.Contested) {
 			w.announceFinding(w.mask(f), true)
 		}

@@ -114,6 +114,9 @@ func (s Subject) describeEntries(entries []journal.Entry, flap journal.Oscillati
 		last := all[len(all)-1]
 		out = append(out, fmt.Sprintf("Put back by others %s, last %s by %s (%s).", countTimes(len(all)), s.when(last.At), liveWriter(last), certain(last)))
 	}
+	if last := entries[len(entries)-1]; last.What == journal.Ended {
+		out = append(out, fmt.Sprintf("That ended %s: %s.", s.when(last.At), last.Reason))
+	}
 	if all := kinds[journal.Contested]; len(all) > 0 {
 		last := all[len(all)-1]
 		text := fmt.Sprintf("It was contested, last %s, against %s (%s): %s.", s.when(last.At), liveWriter(last), certain(last), last.Reason)

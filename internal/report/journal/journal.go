@@ -24,7 +24,8 @@ const (
 	Ceded     EntryKind = "ceded"     // a field was left to its claimant, at a value not seen before
 	Held      EntryKind = "held"      // a field differs and stays so for now
 	Contested EntryKind = "contested" // a field goes back and forth, and is left alone for a while
-	Returned  EntryKind = "returned"  // a field that truce only observes is as Git wants again: another writer restored it
+	Returned  EntryKind = "returned"  // a field that was left is as Git wants again: another writer restored it
+	Ended     EntryKind = "ended"     // a field that was held or contested is no more, and neither truce nor another writer restored it: Reason
 	Applied   EntryKind = "applied"   // a revision was applied whole
 	Failed    EntryKind = "failed"    // a run stopped
 	Suspended EntryKind = "suspended" // an app was suspended
@@ -42,7 +43,7 @@ const LeftGit = "Git no longer has it"
 // IsOfField reports whether entries of the kind are about a field that differs, or about an object that is missing.
 func (k EntryKind) IsOfField() bool {
 	switch k {
-	case Corrected, Ceded, Held, Contested, Returned:
+	case Corrected, Ceded, Held, Contested, Returned, Ended:
 		return true
 	default:
 		return false

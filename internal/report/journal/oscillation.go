@@ -78,6 +78,9 @@ func (f *Oscillation) add(e Entry) {
 	if e.Place != "" || e.Begins != "" {
 		f.Place, f.Begins, f.Revision = e.Place, e.Begins, e.Revision
 	}
+	if e.What == Ended { // no other value was set
+		return
+	}
 	names := &f.Writers
 	if e.What == Returned {
 		names = &f.Restorers
@@ -124,7 +127,7 @@ func Changes(entries []Entry, since time.Time) []Change {
 			out = append(out, Change{Object: e.Object, Path: e.Path})
 		}
 		c := &out[i]
-		if e.What != Returned && !e.At.Before(since) && (!known || !field.EqualValues(c.Live, e.Live)) {
+		if e.What != Returned && e.What != Ended && !e.At.Before(since) && (!known || !field.EqualValues(c.Live, e.Live)) {
 			c.Times++
 		}
 		if c.Live = e.Live; e.What == Corrected {
