@@ -169,7 +169,7 @@ func (v detailPrinter) head(d view.Detail) *table {
 	add := func(label, text string, p paint) { t.add(cell{label + ":", faint}, cell{text, p}) }
 	add("Name", namespacedName(r.App)+" ("+r.App.Kind+")", bold)
 	add("Source", d.App.Source.String()+", path "+d.App.Path, "")
-	add("Revision", textOrNone(r.Revision), "")
+	add("Revision", revisionOf(d), "")
 	add("Sync", state.SyncText()+inBrackets(verdictCounts(r)), paintSync[state.Sync])
 	add("Health", string(state.Health.Code)+inBrackets(state.Health.Message), paintHealth[state.Health.Code])
 	if d.App.Suspended {
@@ -186,6 +186,14 @@ func (v detailPrinter) head(d view.Detail) *table {
 		add("Note", n, "")
 	}
 	return t
+}
+
+// revisionOf is the revision that the app was compared with, and whether none was ever applied.
+func revisionOf(d view.Detail) string {
+	if d.Report.Revision != "" && d.Recorded.Revision == "" && d.App.Policy.Mode != app.Observe {
+		return d.Report.Revision + " (not yet applied)"
+	}
+	return textOrNone(d.Report.Revision)
 }
 
 const observing = "observe: truce writes nothing; all but Status is what truce sees"

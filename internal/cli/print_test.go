@@ -63,7 +63,8 @@ func shopWeb() view.Detail {
 				{ID: object.ID{Kind: "Secret", Namespace: "shop", Name: "web"}, Version: "v1", File: "apps/web/secret.yaml", Line: 1, Problem: "dry run of Secret shop/web: forbidden"},
 			},
 		},
-		Leaving: []object.ID{{Kind: "ConfigMap", Namespace: "shop", Name: "old"}},
+		Leaving:  []object.ID{{Kind: "ConfigMap", Namespace: "shop", Name: "old"}},
+		Recorded: dialect.Summary{Revision: "main@sha1:0123456789abcdef0123456789abcdef01234567"},
 		Origin: func(id object.ID, p field.Path) desired.Place {
 			if id == web && field.PathString(p) == ".spec.replicas" {
 				return desired.Place{File: "apps/web/replicas.yaml", Line: 6, Means: desired.ByPatch, Exact: true}

@@ -20,7 +20,7 @@ type listPage struct {
 type listRow struct {
 	Link, Namespace, Kind, Name string
 	Sync, SyncText, Health      string // Sync is the class, SyncText what people read
-	Revision                    string
+	Revision                    string // the newest that was applied; empty for none
 	Objects                     int
 	Fields                      string // what differs, in a few words
 	Message, Outcome            string // Outcome is the class of the message
@@ -43,7 +43,7 @@ func newListPage(reports []report.Report) listPage {
 func newListRow(r report.Report, s report.State) listRow {
 	return listRow{
 		Link: appLink(r.App), Namespace: r.App.Namespace, Kind: r.App.Kind, Name: r.App.Name,
-		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), Revision: shortRevision(r.Revision),
+		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), Revision: shortRevision(r.Applied),
 		Objects: len(r.Objects), Fields: inWords(r), Message: s.Why(), Outcome: outcome(s),
 	}
 }

@@ -40,7 +40,7 @@ func reports() []report.Report {
 	}
 	broken := report.Report{
 		App: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "cart"}, Stage: report.Render, Reason: report.RenderFailed,
-		Message: "render apps/cart: " + evil,
+		Message: "render apps/cart: " + evil, Revision: "main@sha1:c0ffee",
 	}
 	return []report.Report{broken, web}
 }
