@@ -41,8 +41,10 @@ func (t *tour) commit(ctx context.Context) error {
 	}
 	t.steps.heading("A commit", fmt.Sprintf("Git says GREETING: %s for ConfigMap %s. A commit changes it, and the next one reverts that:", from, fullName(web)))
 	t.steps.block("  $ cd " + shellWord(t.world.Repo))
-	if err := t.inRepository(ctx, "sed", "-i.bak", "s/"+from+"/"+to+"/", greetings); err != nil {
-		return err
+	for _, step := range [][]string{{"sed", "-i.bak", "s/" + from + "/" + to + "/", greetings}, {"rm", greetings + ".bak"}} {
+		if err := t.inRepository(ctx, step...); err != nil {
+			return err
+		}
 	}
 	for _, step := range [][]string{{"git", "commit", "-qam", "web: say " + to}, {"git", "revert", "--no-edit", "HEAD"}} {
 		begin := time.Now()

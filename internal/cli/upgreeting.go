@@ -102,7 +102,7 @@ func (p *program) next(world *upEnvironment, dir string) {
 	if world.Demo {
 		t.add(plainCells("change by hand", world.kubectl()+" -n cart scale deployment cart --replicas=5")...)
 		from, to := greeting(world.Repo)
-		t.add(plainCells("change Git", fmt.Sprintf("cd %s && sed -i.bak s/%s/%s/ %s && git commit -am %s", shellWord(world.Repo), from, to, greetings, to))...)
+		t.add(plainCells("change Git", fmt.Sprintf("cd %s && sed -i.bak s/%s/%s/ %s && rm %s.bak && git commit -am %s", shellWord(world.Repo), from, to, greetings, greetings, to))...)
 	}
 	if world.Webhooks != "" {
 		t.add(plainCells("webhooks", world.Webhooks+"/hook/…  # the path is status.webhookPath of the Receiver")...)

@@ -142,8 +142,8 @@ func (s *starting) over(err error) {
 	})
 }
 
-// found refuses a path at which there is nothing, and that can be no address of a server.
-func (s *starting) found(context.Context) error {
+// found refuses a repository, a branch or a path that is not there, where the repository is a directory of this machine.
+func (s *starting) found(ctx context.Context) error {
 	repo := s.options.Repo
 	if repo == "" || strings.Contains(repo, ":") && !filepath.IsAbs(repo) {
 		return nil
@@ -151,7 +151,19 @@ func (s *starting) found(context.Context) error {
 	if _, err := os.Stat(repo); errors.Is(err, fs.ErrNotExist) {
 		return exit.WithCode(exit.Usage, fmt.Errorf("--repo %s: no such directory", repo))
 	}
-	return nil
+	commit, err := git.ResolveCommit(ctx, repo, cmp.Or(s.options.Branch, "HEAD"))
+	if err != nil {
+		return exit.WithCode(exit.Usage, fmt.Errorf("--repo %s: %w", repo, err))
+	}
+	path := filepath.ToSlash(filepath.Clean("/" + s.options.Path))[1:]
+	if path == "" {
+		return nil
+	}
+	there, err := git.HasPath(ctx, repo, commit, path)
+	if _, absent := os.Stat(filepath.Join(repo, path)); err != nil || there || absent == nil { // a symbolic link may lead there
+		return err
+	}
+	return exit.WithCode(exit.Usage, fmt.Errorf("--path %s: no such directory at %s of %s", s.options.Path, cmp.Or(s.options.Branch, "HEAD"), repo))
 }
 
 func (s *starting) directory(context.Context) error {

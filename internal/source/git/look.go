@@ -58,6 +58,12 @@ func ResolveCommit(ctx context.Context, dir, revision string) (string, error) {
 	return "", err
 }
 
+// HasPath reports whether a revision of the repository has something at a path. A path through a symbolic link is not followed.
+func HasPath(ctx context.Context, dir, revision, path string) (bool, error) {
+	out, err := gitOutput(ctx, dir, "--literal-pathspecs", "ls-tree", "--full-tree", "--name-only", revision, "--", path)
+	return out != "", err
+}
+
 // gitOutput runs git in the working tree, with the user's own configuration, and returns what it printed.
 func gitOutput(ctx context.Context, dir string, args ...string) (string, error) {
 	safe := []string{"-c", "safe.directory=*", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null"}
