@@ -97,3 +97,36 @@ func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
 		t.Errorf("kubectl get kustomizations:\n%s", columns)
 	}
 }
+
+// TestAnAppThatDoesNotRenderHasTheSameHealthEverywhere breaks an app that works: what it has applied goes on to work.
+func TestAnAppThatDoesNotRenderHasTheSameHealthEverywhere(t *testing.T) {
+	w := newWorld(t, app.Policy{}, document3)
+	run := w.truce()
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	w.until("the app to be healthy", func() bool { return strings.HasPrefix(w.page("my-app"), "Sync Synced, Health Healthy") })
+	w.edit("apps/my-app/my-app.yaml", "kind: Deployment", "kind: [")
+	w.until("the failure to be on the page", func() bool { return strings.HasPrefix(w.page("my-app"), "Sync Unknown, Health Healthy") })
+	_, list := run("app", "list")
+	if !regexp.MustCompile(`(?m)^my-app +Unknown +Healthy `).MatchString(list) {
+		t.Errorf("truce app list:\n%s", list)
+	}
+	_, got := run("app", "get", "my-app")
+	if !regexp.MustCompile(`(?m)^Health: +Healthy$`).MatchString(got) || !regexp.MustCompile(`(?m)^Revision: .* \(applied: .*\)$`).MatchString(got) {
+		t.Errorf("truce app get:\n%s", got)
+	}
+}
+
+// TestAnApplicationThatWasNeverSyncedWaits is about the words for objects that only a sync makes.
+func TestAnApplicationThatWasNeverSyncedWaits(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, document3)
+	w.application("my-app", "apps/my-app", "")
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "sync", "status") == "OutOfSync" })
+	run := w.truce()
+	w.saysOf(run, 0, "app get my-app", "Hold: no sync was requested", "1 held")
+	w.saysOf(run, 1, "app diff my-app", "Hold: no sync was requested", "1 difference\n")
+	w.saysOf(run, 0, "why deployment/my-app", "Hold: no sync was requested", "To have it made: truce app sync my-app -n "+w.ns)
+	if _, said := run("app", "get", "my-app"); strings.Contains(said, "Correct") {
+		t.Errorf("truce app get says that it is corrected:\n%s", said)
+	}
+}

@@ -43,6 +43,9 @@ func stateOf(d view.Detail) report.State {
 	if d.App.Policy.Mode == app.Enforce && (end.Reason == report.AwaitingHealth || end.Reason == report.HealthFailed) {
 		s.Health = end.Health(s.Health)
 	}
+	if d.Standing.Code != "" {
+		s.Health = d.Standing
+	}
 	if d.App.Suspended {
 		return s.Suspend()
 	}

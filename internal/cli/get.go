@@ -188,12 +188,17 @@ func (v detailPrinter) head(d view.Detail) *table {
 	return t
 }
 
-// revisionOf is the revision that the app was compared with, and whether none was ever applied.
+// revisionOf is the revision that the app was compared with, and which one is applied where that is another.
 func revisionOf(d view.Detail) string {
-	if d.Report.Revision != "" && d.Recorded.Revision == "" && d.App.Policy.Mode != app.Observe {
-		return d.Report.Revision + " (not yet applied)"
+	text, applied := textOrNone(d.Report.Revision), d.Recorded.Revision
+	switch {
+	case d.Report.Revision == "" || d.App.Policy.Mode == app.Observe:
+	case applied == "":
+		text += " (not yet applied)"
+	case d.Report.Stage != report.Done && applied != d.Report.Revision:
+		text += " (applied: " + shortRevision(applied) + ")"
 	}
-	return textOrNone(d.Report.Revision)
+	return text
 }
 
 const observing = "observe: truce writes nothing; all but Status is what truce sees"

@@ -271,6 +271,9 @@ func (t *explanation) judged(ctx context.Context, f fetchedSource, how controlle
 		asked.Policy.Mode = app.Preview
 	}
 	d := Detail{App: *s.App, Report: engine.App(ctx, asked), Origin: func(object.ID, field.Path) desired.Place { return desired.Place{} }}
+	if why := waitsFor(*s.App); why != "" {
+		holdCorrections(d.Report, why)
+	}
 	s.Stage, s.Reason = d.Report.Stage, d.Report.Reason
 	if d.Report.Message != "" {
 		t.unknown(fmt.Sprintf("The look at the app ended at %s: %s.", d.Report.Stage, d.Report.Message))

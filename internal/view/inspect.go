@@ -95,8 +95,9 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 		return Detail{}, err
 	}
 	d := Detail{App: a, Recorded: commands.Summarize(cr), Report: c.look(ctx, engine, asked), Origin: c.origins(ctx, f.artifact, asked), Preview: p}
-	if a.Suspended && p.IsZero() {
-		holdWhileSuspended(d.Report)
+	d.Standing = c.standing(ctx, cr, d)
+	if why := waitsFor(a); why != "" && p.IsZero() {
+		holdCorrections(d.Report, why)
 	}
 	if end := d.Recorded.End; end.Reason == report.DependencyNotReady {
 		d.Report.Notes = append([]string{"waits for a dependency (DependencyNotReady), and applies nothing new before: " + end.Message}, d.Report.Notes...)
@@ -112,12 +113,23 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	return d, c.fought(ctx, &d, engine.Catalogue(), claimants)
 }
 
-// holdWhileSuspended makes of the corrections that a run would carry out what they are until the app is resumed.
-func holdWhileSuspended(r report.Report) {
+// waitsFor says why a run of the app would write nothing of what the preview of one shows; empty for one that would.
+func waitsFor(a app.App) string {
+	switch between := a.BetweenRollouts(); {
+	case a.Suspended:
+		return app.Suspend.Holds()
+	case a.SyncRequest.Token == "" && between.Policy.Mode == app.Await:
+		return app.Await.Holds()
+	}
+	return ""
+}
+
+// holdCorrections makes of the corrections of a preview what they are until the app is resumed, or asked for a sync.
+func holdCorrections(r report.Report, why string) {
 	for _, o := range r.Objects {
 		for i, f := range o.Findings {
 			if f.Verdict == decide.Correct {
-				o.Findings[i].Verdict, o.Findings[i].Reason = decide.Hold, app.Suspend.Holds()
+				o.Findings[i].Verdict, o.Findings[i].Reason = decide.Hold, why
 			}
 		}
 	}

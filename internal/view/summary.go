@@ -1,16 +1,20 @@
 package view
 
 import (
-	"github.com/truce-gitops/truce/internal/controller/instance"
-	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -32,26 +36,55 @@ func (b *summaryCache) summaries() []Summary {
 	return out
 }
 
-// healthOf is the health of a Kustomization, whose status holds no word for it: that of its worst object, or a worse one that the status
-// holds, about objects that it does not list. Objects in another cluster are as the status says.
+// healthOf is the health of a Kustomization, whose status holds no word for it, by the watched objects.
 func (b *summaryCache) healthOf(key app.Key, cr object.Object, status dialect.Summary) health.Status {
+	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Health
+	return healthByObjects(cr, status, func(e dialect.ListedObject) health.Status {
+		at, ok := found[e.ID]
+		switch {
+		case ok:
+			return at.by(rules)
+		case b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}]:
+			return health.Status{Code: health.Unknown, Message: "you may not list " + e.ID.Kind + " in the whole cluster"}
+		}
+		return health.Status{Code: health.Missing, Message: "not in the cluster, or without truce's label"}
+	})
+}
+
+// healthByObjects is the health of a Kustomization: that of its worst object, or a worse one that the status holds, about objects that it does
+// not list. Objects in another cluster are as the status says.
+func healthByObjects(cr object.Object, status dialect.Summary, of func(dialect.ListedObject) health.Status) health.Status {
 	if isElsewhere(cr) {
 		return status.End.Health(status.Recorded)
 	}
-	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Health
 	var objects []report.Object
 	for _, e := range status.Objects {
-		at, ok := found[e.ID]
-		status := at.by(rules)
-		if !ok && b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}] {
-			status, ok = health.Status{Code: health.Unknown, Message: "you may not list " + e.ID.Kind + " in the whole cluster"}, true
-		}
-		if !ok {
-			status = health.Status{Code: health.Missing, Message: "not in the cluster, or without truce's label"}
-		}
-		objects = append(objects, report.Object{ID: e.ID, Health: status})
+		objects = append(objects, report.Object{ID: e.ID, Health: of(e)})
 	}
 	return status.End.Health(report.WorstHealth(objects).Worse(status.Recorded))
+}
+
+// standing is the health of what an app has applied, where no run came to its objects: as truce app list has it.
+func (c *Cluster) standing(ctx context.Context, cr object.Object, d Detail) health.Status {
+	switch {
+	case d.Report.Stage == report.Done || len(d.Report.Objects) > 0 || d.App.Policy.Mode == app.Observe:
+		return health.Status{}
+	case cr.GVK() != registry.Kustomizations:
+		return d.Recorded.State.Health
+	}
+	return healthByObjects(cr, d.Recorded, func(e dialect.ListedObject) health.Status {
+		o, err := c.engine.Live.Get(ctx, object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}, e.ID)
+		switch {
+		case errors.Is(err, live.ErrNotFound), errors.Is(err, live.ErrUnknownKind):
+			return health.Status{Code: health.Missing, Message: "not in the cluster"}
+		case err != nil:
+			return health.Status{Code: health.Unknown, Message: redact.MaskText(err.Error())}
+		}
+		if by, ok := c.engine.Health[d.App.Health]; ok {
+			return health.Explained(o, by.Assess(o))
+		}
+		return health.Status{Code: health.Healthy} // it is there
+	})
 }
 
 // policyOf is how the first of the controllers runs that work for a namespace.

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -100,6 +101,8 @@ type Detail struct {
 	Origin func(object.ID, field.Path) desired.Place
 	// Recorded is what the custom resource says of the controller's own runs.
 	Recorded dialect.Summary
+	// Standing is the health of what the app has applied before, where this run did not come to its objects; else its zero value.
+	Standing health.Status
 }
 
 // Adoption is how an app would be adopted, or is.

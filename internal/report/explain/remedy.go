@@ -129,6 +129,8 @@ func (s Subject) standing(x report.Finding) []string {
 		return []string{to + fmt.Sprintf("truce app resume %s -n %s.", s.App.Key.Name, s.App.Key.Namespace)}
 	case p.Mode == app.Observe:
 		return []string{to + "set truce.dev/mode: enforce."}
+	case s.App.BetweenRollouts().Policy.Mode == app.Await:
+		return []string{to + fmt.Sprintf("truce app sync %s -n %s.", s.App.Key.Name, s.App.Key.Namespace)}
 	case p.Remediation != app.Remediate:
 		return []string{to + fmt.Sprintf("truce app sync %s -n %s, or let %s correct drift.", s.App.Key.Name, s.App.Key.Namespace, s.App.Key)}
 	}
