@@ -110,7 +110,7 @@ func (c *Cluster) Names(ctx context.Context, namespace string) ([]app.Key, error
 		}
 	}
 	if listed == 0 && refused != nil {
-		return nil, refused
+		return nil, c.refused.none(refused)
 	}
 	return out, nil
 }

@@ -67,7 +67,7 @@ func (c *Cluster) followApps(ctx context.Context, b *summaryCache) error {
 		err := waitListed(ctx, c.watcher().Watch(within, live.Interest{GVK: gvk, Namespace: b.namespace, Depth: live.Full}, b.seenApp))
 		if c.refused.note(gvk, err) {
 			end()
-			refused = fmt.Errorf("list %s: %w", gvk, err)
+			refused = err
 			continue
 		}
 		if err != nil {
@@ -77,7 +77,7 @@ func (c *Cluster) followApps(ctx context.Context, b *summaryCache) error {
 		dialects++
 	}
 	if dialects == 0 && refused != nil {
-		return refused
+		return c.refused.none(refused)
 	}
 	if dialects == 0 {
 		return errNoDialect

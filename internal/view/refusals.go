@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 
@@ -28,6 +29,15 @@ func (r *refusals) note(gvk object.GVK, err error) bool {
 		r.all = append(r.all, text)
 	}
 	return true
+}
+
+// none makes the error of a user who may list no kind of app. It takes the place of what was noted of each kind: what a note leaves out is
+// nothing beside what is there.
+func (r *refusals) none(why error) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.all = nil
+	return fmt.Errorf("list apps: you may list no kind of them: %w", why)
 }
 
 // Refused says which kinds of apps were left out so far because the user may not list them, and why.
