@@ -43,21 +43,32 @@ func changeCount(d compare.Difference, c claim.Claim) string {
 	if !both || !c.Counts() || c.By.Kind == "" {
 		return ""
 	}
-	bound, limit := "lower bound", "upper bound"
-	if c.By.Kind == "HorizontalPodAutoscaler" {
-		bound, limit = "minReplicas", "maxReplicas"
-	}
-	text := fmt.Sprintf("to run %d, set %s of %s to %d in Git", git, bound, c.Name(), git)
-	if git < live {
-		text = fmt.Sprintf("to run %d, set %s of %s to %d in Git", git, limit, c.Name(), git)
+	var ways []string
+	if git > 0 { // an autoscaler has no upper bound of 0
+		ways = append(ways, fmt.Sprintf("to run %d, set %s of %s to %d in Git", git, boundsFor(git, live, c), c.Name(), git))
 	}
 	if c.Idle != "" {
-		text += fmt.Sprintf("; to see why it does not scale: kubectl describe %s %s -n %s", kubectlKind(c.By), c.By.Name, c.By.Namespace)
+		ways = append(ways, fmt.Sprintf("to see why it does not scale: kubectl describe %s %s -n %s", kubectlKind(c.By), c.By.Name, c.By.Namespace))
 	}
 	if git < live {
-		text += fmt.Sprintf("; without %s the count drops to %d at once: remove the count from Git first", c.Name(), git)
+		ways = append(ways, fmt.Sprintf("without %s the count drops to %d at once: remove the count from Git first", c.Name(), git))
 	}
-	return text
+	return strings.Join(ways, "; ")
+}
+
+// boundsFor names the bounds of a claimant that have to be changed for it to run Git's count: the lower one may not be above the upper one.
+func boundsFor(git, live int64, c claim.Claim) string {
+	lower, upper := "lower bound", "upper bound"
+	if c.By.Kind == "HorizontalPodAutoscaler" {
+		lower, upper = "minReplicas", "maxReplicas"
+	}
+	switch {
+	case git < c.Min, git > c.Max:
+		return lower + " and " + upper
+	case git < live:
+		return upper
+	}
+	return lower
 }
 
 // pausedCount holds a workload that was scaled to 0 under an autoscaler which does not scale from 0.

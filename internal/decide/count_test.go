@@ -2,6 +2,7 @@ package decide
 
 import (
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
@@ -37,6 +38,9 @@ func TestWhatBecomesOfACount(t *testing.T) {
 			changed(int64(6), int64(3)), idle, "6 from Git not applied, it holds 3 and does not scale: no metrics since noon",
 			"to run 6, set minReplicas of HPA shop/web to 6 in Git; to see why it does not scale: kubectl describe horizontalpodautoscaler.autoscaling web -n shop",
 		},
+		"below both bounds":    {changed(int64(1), int64(2)), hpa, "1 from Git not applied, it scales between 2 and 10", "to run 1, set minReplicas and maxReplicas of HPA shop/web to 1 in Git" + strings.ReplaceAll(drops, "3", "1")},
+		"above both bounds":    {changed(int64(12), int64(10)), hpa, "12 from Git not applied, it scales between 2 and 10", "to run 12, set minReplicas and maxReplicas of HPA shop/web to 12 in Git"},
+		"none at all":          {changed(int64(0), int64(2)), hpa, "0 from Git not applied, it scales between 2 and 10", strings.TrimPrefix(strings.ReplaceAll(drops, "3", "0"), "; ")},
 		"no upper bound":       {changed(int64(6), int64(3)), open, "6 from Git not applied, it scales from 2 up", "to run 6, set minReplicas of HPA shop/web to 6 in Git"},
 		"another autoscaler":   {changed(int64(6), int64(3)), scaled, "6 from Git not applied, it scales between 2 and 10", "to run 6, set lower bound of " + scaled.Name() + " to 6 in Git"},
 		"no object to look at": {changed(int64(6), int64(3)), nobody, "6 from Git not applied, it scales between 2 and 10", ""},
