@@ -116,6 +116,9 @@ func resourcePatch(e view.EditResult) (string, error) {
 	for _, o := range e.After.All() {
 		old := before[o.GVK().Kind]
 		set, gone := changed(gitContent(old), gitContent(o), nil)
+		if !e.Overruled {
+			gone = nil // Git does not name them: a person had set them
+		}
 		if set == nil && len(gone) == 0 {
 			continue
 		}

@@ -220,6 +220,12 @@ To make it last, write it in Git, at apps/grokdevops.yaml:7:
 	if diff := cmp.Diff(want, b.String()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
+	e.Overruled = false
+	e.After = cr(map[string]any{"project": "default", "syncPolicy": map[string]any{"automated": map[string]any{"prune": true}}})
+	b.Reset()
+	if err := printEdited(&b, e); err != nil || b.String() != "note: one\n" {
+		t.Errorf("a field that only a person had set is to be deleted in Git: %v\n%s", err, b.String())
+	}
 	e.Parent = dialect.Parent{}
 	b.Reset()
 	if err := printEdited(&b, e); err != nil || b.String() != "note: one\n" {
