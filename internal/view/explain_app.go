@@ -271,9 +271,7 @@ func (t *explanation) judged(ctx context.Context, f fetchedSource, how controlle
 		asked.Policy.Mode = app.Preview
 	}
 	d := Detail{App: *s.App, Report: engine.App(ctx, asked), Origin: func(object.ID, field.Path) desired.Place { return desired.Place{} }}
-	if why := waitsFor(*s.App); why != "" {
-		holdCorrections(d.Report, why)
-	}
+	holdCorrections(d.Report, waitsFor(*s.App, Preview{}))
 	s.Stage, s.Reason = d.Report.Stage, d.Report.Reason
 	if d.Report.Message != "" {
 		t.unknown(fmt.Sprintf("The look at the app ended at %s: %s.", d.Report.Stage, d.Report.Message))

@@ -96,9 +96,7 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	}
 	d := Detail{App: a, Recorded: commands.Summarize(cr), Report: c.look(ctx, engine, asked), Origin: c.origins(ctx, f.artifact, asked), Preview: p}
 	d.Standing = c.standing(ctx, cr, d)
-	if why := waitsFor(a); why != "" && p.IsZero() {
-		holdCorrections(d.Report, why)
-	}
+	holdCorrections(d.Report, waitsFor(a, p))
 	if end := d.Recorded.End; end.Reason == report.DependencyNotReady {
 		d.Report.Notes = append([]string{"waits for a dependency (DependencyNotReady), and applies nothing new before: " + end.Message}, d.Report.Notes...)
 	}
@@ -114,8 +112,10 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 }
 
 // waitsFor says why a run of the app would write nothing of what the preview of one shows; empty for one that would.
-func waitsFor(a app.App) string {
+func waitsFor(a app.App, p Preview) string {
 	switch between := a.BetweenRollouts(); {
+	case !p.IsZero(): // other files than the source's
+		return ""
 	case a.Suspended:
 		return app.Suspend.Holds()
 	case a.SyncRequest.Token == "" && between.Policy.Mode == app.Await:
@@ -124,8 +124,11 @@ func waitsFor(a app.App) string {
 	return ""
 }
 
-// holdCorrections makes of the corrections of a preview what they are until the app is resumed, or asked for a sync.
+// holdCorrections makes of the corrections of a preview what they are until the app is resumed, or asked for a sync; nothing without a reason.
 func holdCorrections(r report.Report, why string) {
+	if why == "" {
+		return
+	}
 	for _, o := range r.Objects {
 		for i, f := range o.Findings {
 			if f.Verdict == decide.Correct {
