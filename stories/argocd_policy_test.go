@@ -217,3 +217,20 @@ func TestBothDialectsSideBySide(t *testing.T) {
 	w.becomes("two", func(o *unstructured.Unstructured) bool { return len(entries(o, "status", "conditions")) == 0 })
 	w.ready("one")
 }
+
+// TestAnApplicationWhoseBranchIsGoneSaysSo renames the branch that an Application follows, and back: it has no custom resource of its source
+// that would say it.
+func TestAnApplicationWhoseBranchIsGoneSaysSo(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, document3)
+	w.application("my-app", "apps/my-app", automated)
+	w.inSync("my-app")
+	w.repo.Git("branch", "-m", "main", "trunk")
+	w.annotate(applications, "my-app", "argocd.argoproj.io/refresh", "normal")
+	t.Log(w.argoCondition("my-app", "ComparisonError", `branch "main" does not exist`))
+	w.repo.Git("branch", "-m", "trunk", "main")
+	w.annotate(applications, "my-app", "argocd.argoproj.io/refresh", "normal")
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool {
+		list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+		return len(list) == 0
+	})
+}

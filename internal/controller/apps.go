@@ -186,7 +186,7 @@ func (c *Controller) runApp(ctx context.Context, a app.App) report.Report {
 	}
 	begin := time.Now()
 	c.setRunningSince(a.Key, begin)
-	r := c.engineOf(a.Key).App(ctx, a)
+	r := c.engineOf(a.Key).App(ctx, c.withFetch(a))
 	c.setRunningSince(a.Key, time.Time{})
 	c.peerElsewhere(a.Key)
 	took := time.Since(begin)

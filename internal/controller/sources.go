@@ -261,21 +261,6 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	return c.lookInterval(key, s.Interval)
 }
 
-// reportUnfetched reports to the apps that read another revision of a source why it is not fetched: they wait for the first look.
-func (c *Controller) reportUnfetched(ctx context.Context, key app.SourceKey, why string) time.Duration {
-	c.mu.RLock()
-	e := c.sourceSet[key]
-	known, listing := e != nil && e.base != (app.SourceKey{}), c.isListing()
-	c.mu.RUnlock()
-	if listing {
-		return listingWait
-	}
-	if known {
-		_ = c.setSourceState(ctx, key, dialect.SourceState{Err: fmt.Errorf("%s %s", key.Own(), why), At: time.Now()}) // it has no status
-	}
-	return 0
-}
-
 // retrySource is the pause after a fetch that failed or could not be reported, where the interval is not shorter.
 const retrySource = 15 * time.Second
 
@@ -289,7 +274,7 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 		return nil
 	}
 	news := next.Err == nil && (e.state.Artifact.Digest != next.Artifact.Digest || e.state.Artifact.Revision != next.Artifact.Revision)
-	first := e.state.Artifact.Files == nil && (e.state.Err == nil) != (next.Err == nil)
+	first := (e.state.Err == nil) != (next.Err == nil) // and also the first one after a failure, which the apps have reported
 	if !e.wanted.IsZero() && !next.At.Before(e.wanted) {
 		e.wanted, first = time.Time{}, true
 	}

@@ -89,7 +89,7 @@ func (e *Engine) begin(a app.App) *appRun {
 	r.report = report.Report{
 		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.ReachedRevision), Release: s.report.Release, Revision: s.report.Revision, Digest: s.report.Digest, Origin: s.report.Origin, Recorded: s.report.Recorded,
 		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images,
-		Notes: a.Notes, At: e.Now(), Running: true, Before: previousEnd(s.report),
+		Notes: a.Notes, Unfetched: a.Unfetched, At: e.Now(), Running: true, Before: previousEnd(s.report),
 	}
 	return r
 }

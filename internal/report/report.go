@@ -63,6 +63,8 @@ type Report struct {
 	Layout   app.Layout          // what the directory was found to be; empty before it was rendered
 	Images   []overlay.Container // as Git names them
 	Notes    []string            // worth saying, stopped nothing
+	// Unfetched says why Git may have a newer revision than this one: the newest look at the source has failed. Empty where it has not.
+	Unfetched string
 	// Created and Configured are the objects that applies of the revision have made, and changed.
 	Created, Configured object.Tally
 	Planned             []string // which hooks an operation would run, in their order; of a preview alone

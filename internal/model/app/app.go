@@ -191,6 +191,8 @@ type App struct {
 	Problems []Problem
 	// Notes are worth saying on the app, but stop nothing.
 	Notes []string
+	// Unfetched says why the newest look at the source has failed, where an earlier one found what is applied; empty where it has not.
+	Unfetched string
 }
 
 // HasFinalizer reports whether a finalizer keeps the custom resource until the app's objects are gone.
