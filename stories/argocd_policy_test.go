@@ -226,7 +226,9 @@ func TestAnApplicationWhoseBranchIsGoneSaysSo(t *testing.T) {
 	w.inSync("my-app")
 	w.repo.Git("branch", "-m", "main", "trunk")
 	w.annotate(applications, "my-app", "argocd.argoproj.io/refresh", "normal")
-	t.Log(w.argoCondition("my-app", "ComparisonError", `branch "main" does not exist`))
+	w.argoCondition("my-app", "ComparisonError", `branch "main" does not exist`)
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "sync", "status") == "Unknown" })
+	w.saysOf(w.truce(), 4, "app sync my-app", `branch "main" does not exist`)
 	w.repo.Git("branch", "-m", "trunk", "main")
 	w.annotate(applications, "my-app", "argocd.argoproj.io/refresh", "normal")
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool {

@@ -274,7 +274,7 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 		return nil
 	}
 	news := next.Err == nil && (e.state.Artifact.Digest != next.Artifact.Digest || e.state.Artifact.Revision != next.Artifact.Revision)
-	first := (e.state.Err == nil) != (next.Err == nil) // and also the first one after a failure, which the apps have reported
+	first := (e.state.Err == nil) != (next.Err == nil) && (e.state.Artifact.Files == nil || e.cr == nil) // see withFetch
 	if !e.wanted.IsZero() && !next.At.Before(e.wanted) {
 		e.wanted, first = time.Time{}, true
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// withFetch is the app, and why the newest look at its source has failed, where an earlier one has found an artifact.
+// withFetch is the app, and why the newest look at its source has failed, where an earlier one has found an artifact. A source that is a custom
+// resource says it itself, and the app stays as it is, as in Flux.
 func (c *Controller) withFetch(a app.App) app.App {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if e := c.sourceSet[a.Source]; e != nil && e.state.Err != nil && e.state.Artifact.Files != nil {
+	if e := c.sourceSet[a.Source]; e != nil && e.cr == nil && e.state.Err != nil && e.state.Artifact.Files != nil {
 		a.Unfetched = redact.MaskText(e.state.Err.Error())
 	}
 	return a

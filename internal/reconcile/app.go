@@ -145,6 +145,9 @@ func (r *appRun) fetch(context.Context) error {
 	r.artifact, r.report.Revision, r.report.Origin = artifact, artifact.Revision, artifact.Metadata[source.OriginRevision]
 	r.report.Digest = artifact.Digest
 	r.asked, r.app = r.asked.AtRevision(artifact.Commit, artifact.Files), r.app.AtRevision(artifact.Commit, artifact.Files)
+	if why := r.asked.Unfetched; why != "" && r.hasOpenRequest() { // a sync is asked for of what Git has now, which is not known
+		return &stageError{report.SourceNotReady, errors.New(why)}
+	}
 	if r.app.Release == nil {
 		r.decideRollout()
 	}

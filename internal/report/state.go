@@ -43,6 +43,9 @@ func (r Report) State() State {
 	if end.Reason == Succeeded {
 		s = s.without(r)
 	}
+	if r.Unfetched != "" && (s.Sync == Synced || s.Sync == OutOfSync) {
+		s.Sync, s.Message = Unknown, cmp.Or(s.Message, r.Unfetched+"; compared with "+r.Revision+", the last revision that was fetched")
+	}
 	if s.Message == "" && s.Sync == OutOfSync {
 		s.Message = r.Drift()
 	}

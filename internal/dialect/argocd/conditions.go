@@ -67,7 +67,7 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 	}
 	add(stopType(cr, r), r.Message)
 	if r.Unfetched != "" && stopType(cr, r) != comparison {
-		add(comparison, r.Unfetched+unfetchedSuffix(r))
+		add(comparison, r.State().Message)
 	}
 	for _, s := range r.Shared {
 		add(sharedResource, s.String())
@@ -92,14 +92,6 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 		add(notice, n)
 	}
 	return out
-}
-
-// unfetchedSuffix says what goes on while the source cannot be fetched.
-func unfetchedSuffix(r report.Report) string {
-	if r.Revision == "" {
-		return ""
-	}
-	return "; compared with " + r.Revision + ", the last revision that was fetched"
 }
 
 // stopType is the type of the condition that says why the newest run has stopped; empty where it has not, and where that is in another condition.
