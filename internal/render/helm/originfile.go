@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"io/fs"
 	"path"
+	"reflect"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -16,7 +17,7 @@ import (
 func (b *build) origin(key []any) release.Origin {
 	out := release.Origin{Key: keyText(key)}
 	for _, v := range slices.Backward(b.request.Chart.Values) {
-		if !saysKey(v, key) {
+		if !b.saysKey(v, key) {
 			continue
 		}
 		if line := b.lineOfKey(v.From, key); line > 0 {
@@ -46,14 +47,15 @@ func (b *build) origin(key []any) release.Origin {
 	return out
 }
 
-// saysKey reports whether values say what is at a key.
-func saysKey(v release.Values, key []any) bool {
+// saysKey reports whether values say what is at a key: later ones with another value there have lost against them.
+func (b *build) saysKey(v release.Values, key []any) bool {
 	read, err := mergeValues([]release.Values{v})
 	if err != nil {
 		return false
 	}
-	_, there := valueAt(read, key)
-	return there
+	said, there := valueAt(read, key)
+	merged, _ := valueAt(b.values, key)
+	return there && reflect.DeepEqual(said, merged)
 }
 
 // lineOfKey is the line of a file at which a key is; 0 where it is not there.

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	"helm.sh/helm/v4/pkg/chart/common"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/strvals"
@@ -18,25 +17,56 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/unmerged"
 )
 
-// mergeValues lays values over each other: the later ones win, maps are merged key by key.
+// mergeValues lays values over each other: the later ones win, maps are merged key by key. A value with a path is set in what is there by then with
+// those of the custom resource over it, which come once more in their place. So does helm-controller, and what it gives depends on which maps are one
+// and the same in memory: a value at "auth.password" wins over that of the custom resource where it is the first that says anything of auth, and loses
+// elsewhere. Each release that helm-controller has made has such values, so the maps are shared here as they are there.
 func mergeValues(all []release.Values) (map[string]any, error) {
-	out := map[string]any{}
+	out, own := map[string]any{}, map[string]any{}
 	for _, v := range all {
-		if v.Path != "" || v.As != release.ValuesText {
-			if err := setValue(out, v); err != nil {
-				return nil, namedValues(v, err)
-			}
+		if !isOwn(v) {
 			continue
 		}
-		read, err := loader.LoadValues(strings.NewReader(v.Text))
+		read, err := readValues(v)
 		if err != nil {
+			return nil, err
+		}
+		own = loader.MergeMaps(own, read)
+	}
+	for _, v := range all {
+		switch {
+		case isOwn(v):
+			out = loader.MergeMaps(out, own)
+			continue
+		case v.As == release.ValuesText && v.Path != "":
+			out = loader.MergeMaps(out, own)
+		case v.As == release.ValuesText:
+			read, err := readValues(v)
+			if err != nil {
+				return nil, err
+			}
+			out = loader.MergeMaps(out, read)
+			continue
+		}
+		if err := setValue(out, v); err != nil {
 			return nil, namedValues(v, err)
 		}
-		out = loader.MergeMaps(out, read)
 	}
 	return out, nil
+}
+
+// isOwn reports whether values are those of the custom resource itself.
+func isOwn(v release.Values) bool { return v.From == "" && v.Path == "" && v.As == release.ValuesText }
+
+func readValues(v release.Values) (map[string]any, error) {
+	read, err := loader.LoadValues(strings.NewReader(v.Text))
+	if err != nil {
+		return nil, namedValues(v, err)
+	}
+	return read, nil
 }
 
 // setValue sets one value at a path. As in Flux a quoted value is a text, and another one what it reads as.
@@ -51,16 +81,19 @@ func setValue(into map[string]any, v release.Values) error {
 		return strvals.ParseIntoFile(v.Path+"=file", into, func([]rune) (any, error) { return text, nil })
 	case release.ValuesText, release.ValuesFile:
 	}
-	if v.Literal {
-		return strvals.ParseLiteralInto(v.Path+"="+text, into)
+	if v.Literal { // the path is one of helm --set, of which --set-literal has another notion
+		return strvals.ParseIntoString(v.Path+"="+literal.Replace(text), into)
 	}
 	for _, quote := range []string{"'", `"`} {
-		if len(text) > 1 && strings.HasPrefix(text, quote) && strings.HasSuffix(text, quote) {
-			return strvals.ParseIntoString(v.Path+"="+strings.Trim(text, quote), into)
+		if strings.HasPrefix(text, quote) && strings.HasSuffix(text, quote) {
+			return strvals.ParseIntoString(v.Path+"="+strings.Trim(text, `'"`), into)
 		}
 	}
 	return strvals.ParseInto(v.Path+"="+text, into)
 }
+
+// literal takes their meaning from the characters that mean something in a value of helm --set.
+var literal = strings.NewReplacer(`\`, `\\`, ",", `\,`, "[", `\[`, "]", `\]`, "{", `\{`, "}", `\}`)
 
 // namedValues is an error with where the values come from. What a parser quotes may be a value.
 func namedValues(v release.Values, err error) error {
@@ -72,9 +105,10 @@ func namedValues(v release.Values, err error) error {
 		text = "its text is no YAML map"
 	}
 	if v.Path != "" {
-		return fmt.Errorf("values of %s at %s: they cannot be set there", from, v.Path)
+		text = "they cannot be set there"
+		from += " at " + v.Path
 	}
-	return fmt.Errorf("values of %s: %s", from, text)
+	return unmerged.WithCause(fmt.Errorf("values of %s: %s", from, text))
 }
 
 // secretTexts are the texts in values that come from Secrets, for hiding them.
@@ -187,23 +221,4 @@ func (b *build) withoutSecrets(err error) error {
 		return errors.New(text)
 	}
 	return err
-}
-
-// capabilities are what templates see of the cluster.
-func capabilities(c *release.Request) (*common.Capabilities, error) {
-	out := common.DefaultCapabilities.Copy()
-	if c.KubeVersion != "" {
-		version, err := common.ParseKubeVersion(c.KubeVersion)
-		if err != nil {
-			return nil, fmt.Errorf("version of Kubernetes: %w", err)
-		}
-		out.KubeVersion = *version
-	}
-	switch {
-	case c.Use == release.MakeObjects:
-		out.APIVersions = append(out.APIVersions, c.APIVersions...)
-	case len(c.APIVersions) > 0:
-		out.APIVersions = c.APIVersions
-	}
-	return out, nil
 }

@@ -183,6 +183,7 @@ type failure struct {
 	Text    string
 	Limit   bool
 	Nothing bool
+	Values  bool
 	File    string
 	Line    int
 }

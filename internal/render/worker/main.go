@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/absent"
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/render/lookup"
+	"github.com/truce-gitops/truce/internal/render/unmerged"
 )
 
 // Builder is what a worker runs.
@@ -142,7 +143,7 @@ func answered(q askHead, f frame) (answerHead, []byte, error) {
 }
 
 func newFailure(err error) *failure {
-	f := &failure{Text: err.Error(), Limit: errors.Is(err, render.ErrLimit), Nothing: errors.Is(err, absent.Err)}
+	f := &failure{Text: err.Error(), Limit: errors.Is(err, render.ErrLimit), Nothing: errors.Is(err, absent.Err), Values: errors.Is(err, unmerged.Err)}
 	var at *render.Error
 	if errors.As(err, &at) {
 		f.File, f.Line = at.File, at.Line

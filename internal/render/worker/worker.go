@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/absent"
 	"github.com/truce-gitops/truce/internal/render/keys"
+	"github.com/truce-gitops/truce/internal/render/unmerged"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -260,9 +261,9 @@ func (f *failure) As(target any) bool {
 	return false
 }
 
-// Is distinguishes limits, and sources that have nothing, from other failures.
+// Is distinguishes limits, sources that have nothing, and values, from other failures.
 func (f *failure) Is(target error) bool {
-	return f.Limit && target == render.ErrLimit || f.Nothing && target == absent.Err
+	return f.Limit && target == render.ErrLimit || f.Nothing && target == absent.Err || f.Values && target == unmerged.Err
 }
 
 // crash returns how the worker ended: its last words on stderr are the panic or the runtime's complaint.
