@@ -251,14 +251,14 @@ func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
 	if next, again := a.Backoff.Pause(a.Retry, e.failed); again && a.Retry > 0 {
 		pause = next
 	}
-	if soon := retryPassing << min(e.failed-1, 16); r.Outlook != live.Lasting && (pause == 0 || soon < pause) {
+	if soon := retryPassing << min(e.failed-1, 16); mayPass(a, r) && (pause == 0 || soon < pause) {
 		return soon
 	}
 	return pause
 }
 
 // retryPassing is the pause after the first run that failed for want of an answer or by a doubtful one, doubled by each further one: Git is
-// not at fault, the permission that is missing may come a moment later, and the next full check may be an hour away.
+// not at fault, the permission that is missing, a chart's values or what its templates look up may come a moment later, and the next full check be an hour away.
 const retryPassing = 5 * time.Second
 
 // newRevision reports whether the app's source has what the app has not seen.

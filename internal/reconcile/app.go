@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/absent"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/layout"
+	"github.com/truce-gitops/truce/internal/render/unmerged"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 )
@@ -161,14 +162,14 @@ func (r *appRun) render(ctx context.Context) error {
 		files = r.engine.Bases.Over(r.app, files)
 	}
 	if r.request, r.report.Layout, err = layout.RequestOf(files, r.app); err != nil {
-		return unrendered(err)
+		return r.unrendered(err)
 	}
 	if err := r.inputs(ctx); err != nil {
 		return err
 	}
 	res, err := r.engine.Render.Render(ctx, r.request)
 	if err != nil {
-		return unrendered(err)
+		return r.unrendered(err)
 	}
 	if err := r.hide(res); err != nil {
 		return err
@@ -186,9 +187,12 @@ func (r *appRun) render(ctx context.Context) error {
 }
 
 // unrendered is why an app is not rendered: its source does not have what it names, or that describes no objects.
-func unrendered(err error) error {
-	if errors.Is(err, absent.Err) {
+func (r *appRun) unrendered(err error) error {
+	switch {
+	case errors.Is(err, absent.Err):
 		return &stageError{report.SourceNotReady, err}
+	case errors.Is(err, unmerged.Err) && r.app.Release != nil:
+		return &stageError{report.ValuesFailed, err}
 	}
 	return &stageError{report.RenderFailed, err}
 }

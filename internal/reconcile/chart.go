@@ -83,7 +83,7 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 		}
 	}
 	if err != nil {
-		return unrendered(err)
+		return r.unrendered(err)
 	}
 	return nil
 }
