@@ -2,6 +2,9 @@ package stories
 
 import (
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 )
@@ -15,6 +18,27 @@ fixed: "1"
 -- charts/web/templates/web.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}"}, immutable: true, data: {fixed: {{ .Values.fixed | quote }}}}
 `
+
+// TestAnUpgradeThatFailsWithoutAnEndIsTriedWithPauses: the rollback puts right the object that was refused, which had the next upgrade begin at once, in
+// as many releases a second as the API server took.
+func TestAnUpgradeThatFailsWithoutAnEndIsTriedWithPauses(t *testing.T) {
+	w := newWorld(t, app.Policy{}, chartOfRefusal)
+	w.release("web", "  upgrade: {remediation: {retries: -1}}\n")
+	w.released("web", 1, "1.0.0")
+	w.edit("charts/web/values.yaml", `"1"`, `"2"`)
+	w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
+	var at []time.Time // of each failure
+	w.await(w.Watch(t, helmReleases, w.ns, "web"), func(o *unstructured.Unstructured) bool {
+		if n, _, _ := unstructured.NestedInt64(o.Object, "status", "upgradeFailures"); int(n) > len(at) {
+			at = append(at, time.Now())
+		}
+		return len(at) == 2
+	})
+	if pause := at[1].Sub(at[0]); pause < 5*time.Second {
+		t.Errorf("the second upgrade failed %s after the first", pause)
+	}
+	t.Log(w.storedReleases("web"))
+}
 
 // TestValuesThatComeLaterAreWaitedFor: nothing watches a ConfigMap without the label reconcile.fluxcd.io/watch, and the interval is an hour.
 func TestValuesThatComeLaterAreWaitedFor(t *testing.T) {

@@ -85,6 +85,7 @@ func (e *Engine) begin(a app.App) *appRun {
 	s.onRulesChanged(e, a)
 	a = s.observedIfLost(a)
 	s.app = s.betweenRollouts(a)
+	s.running = true
 	r := &appRun{engine: e, state: s, asked: a, app: a.BetweenRollouts(), superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
 	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.HandledRequest)
 	r.report = report.Report{

@@ -78,6 +78,7 @@ type appState struct {
 	exhausted exhausted // zero for none
 	// withheld says that nothing is written to the objects: the newest release has failed, and nothing more is tried.
 	withheld bool
+	running  bool // a run goes on
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
 	leavingAt    string
 	leavesSince  time.Time

@@ -40,6 +40,7 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 	}
 	r := e.begin(a)
 	r.unsettled = unsettled
+	defer r.state.end()
 	defer func() {
 		if p := panics.CaughtError(recover()); p != nil {
 			e.Observer.OnPanic("app", a.Key.String(), p)

@@ -25,3 +25,21 @@ func (e *Engine) NoteRuns(key app.Key, counted runs.Runs) {
 	defer s.mu.Unlock()
 	s.report.Runs = s.report.Runs.Note(counted)
 }
+
+func (s *appState) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = false
+}
+
+// isReleasing reports whether a run of an app with a Helm release goes on. An object that recovers in it has been taken back by a remedy, or is part of
+// what the run has to say; another run would try the failed upgrade again, without the pause.
+func (e *Engine) isReleasing(key app.Key) bool {
+	s := e.knownApp(key)
+	if s == nil {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.running && s.app.Release != nil
+}

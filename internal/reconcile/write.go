@@ -223,7 +223,7 @@ func (w *objectReconcile) keepResult() error {
 	if err != nil {
 		return err
 	}
-	if recovered {
+	if recovered && !w.engine.isReleasing(w.snap.owner) {
 		w.engine.queue.EnqueueApp(w.snap.owner) // what stopped its last run is over
 	}
 	w.engine.queue.AppChanged(w.snap.owner)
