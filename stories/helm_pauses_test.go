@@ -51,3 +51,17 @@ func TestValuesThatComeLaterAreWaitedFor(t *testing.T) {
 	w.release("web", "  valuesFrom: [{kind: ConfigMap, name: other}]\n")
 	w.helmReason("Ready", "False", "ValuesError", "values of ConfigMap", "other")
 }
+
+// TestAReleaseWaitsForWhatCannotBeJudgedYet: a rule names a field of a status that is not there yet.
+func TestAReleaseWaitsForWhatCannotBeJudgedYet(t *testing.T) {
+	w := newWorld(t, app.Policy{}, chartOfRefusal)
+	w.release("web", "  healthCheckExprs: [{apiVersion: v1, kind: ConfigMap, current: \"metadata.annotations.verdict == 'good'\"}]\n"+
+		"  driftDetection: {ignore: [{paths: [/metadata/annotations/verdict], target: {kind: ConfigMap}}]}\n")
+	w.helmReason("Ready", "Unknown", "Progressing")
+	w.await(w.Watch(t, configmaps, w.ns, "web"), func(o *unstructured.Unstructured) bool { return true })
+	if got := w.storedReleases("web"); got != "1:pending-install" {
+		t.Errorf("before it can be judged, the releases are %s", got)
+	}
+	w.annotate(configmaps, "web", "verdict", "good")
+	w.released("web", 1, "1.0.0")
+}

@@ -206,19 +206,28 @@ func (e *Engine) unhealthy(key app.Key, w objectWait) (pending []report.Object, 
 			continue
 		}
 		o := rec.view()
-		switch o.HealthStatus().Code {
-		case health.Degraded:
+		if o.HealthStatus().Code == health.Degraded {
 			return pending, &o
-		case health.Progressing, health.Missing:
+		}
+		if w.awaits(o) {
 			pending = append(pending, o)
-		case health.Suspended:
-			if w.wait == hook.WaitForResumed {
-				pending = append(pending, o)
-			}
-		default:
 		}
 	}
 	return pending, nil
+}
+
+// awaits reports whether an object that has not failed is waited for: also one that healthCheckExprs cannot judge yet, for want of a status.
+func (w objectWait) awaits(o report.Object) bool {
+	switch o.HealthStatus().Code {
+	case health.Progressing, health.Missing:
+		return true
+	case health.Unknown:
+		return o.Problem == ""
+	case health.Suspended:
+		return w.wait == hook.WaitForResumed
+	default:
+		return false
+	}
 }
 
 func isJobKind(id object.ID) bool { return id.Group == "batch" && id.Kind == "Job" }
