@@ -93,8 +93,15 @@ func (b *build) definitions() ([]render.Object, error) {
 	if b.request.Chart.CRDs == release.SkipCRDs {
 		return nil, nil
 	}
+	used, err := b.usedDefinitions()
+	if err != nil {
+		return nil, err
+	}
 	var all []render.Object
 	for _, crd := range b.chart.CRDObjects() {
+		if !used[string(crd.File.Data)] {
+			continue
+		}
 		for _, doc := range releaseutil.SplitManifests(string(crd.File.Data)) {
 			found, err := b.definition(b.file(crd.Filename), doc)
 			if err != nil {
@@ -104,6 +111,25 @@ func (b *build) definitions() ([]render.Object, error) {
 		}
 	}
 	return all, nil
+}
+
+// usedDefinitions are the files of the directories crds, by their text, without those of dependencies that the values leave out.
+func (b *build) usedDefinitions() (map[string]bool, error) {
+	chart := b.chart
+	if b.request.Chart.Mode != release.Replay { // a stored chart has no dependencies
+		var err error
+		if chart, err = loadChart(b.request); err != nil {
+			return nil, err
+		}
+		if err := processDependencies(chart, b.values); err != nil {
+			return nil, err
+		}
+	}
+	out := map[string]bool{}
+	for _, crd := range chart.CRDObjects() {
+		out[string(crd.File.Data)] = true
+	}
+	return out, nil
 }
 
 func (b *build) definition(file, doc string) ([]render.Object, error) {

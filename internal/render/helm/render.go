@@ -89,8 +89,11 @@ func (b *build) execute(ctx context.Context, options common.ReleaseOptions, valu
 		return output{}, err
 	}
 	values = cloneValues(values)
-	if err := chartutil.ProcessDependencies(chart, values); err != nil {
-		return output{}, fmt.Errorf("chart dependencies: %w", err)
+	if err := processDependencies(chart, values); err != nil {
+		return output{}, err
+	}
+	if b.request.Chart.Use != release.MakeObjects && b.request.Chart.CRDs != release.SkipCRDs {
+		caps.APIVersions = withDefinitions(caps.APIVersions, chart.CRDObjects())
 	}
 	top, err := util.ToRenderValuesWithSchemaValidation(chart, values, options, caps, skipsSchema(schema, options))
 	if err != nil {
@@ -108,6 +111,14 @@ func (b *build) execute(ctx context.Context, options common.ReleaseOptions, valu
 		return output{}, err
 	}
 	return out, nil
+}
+
+// processDependencies leaves out of a chart the dependencies that the values leave out, and puts into its values what it takes from those of the others.
+func processDependencies(chart *chartv2.Chart, values map[string]any) error {
+	if err := chartutil.ProcessDependencies(chart, cloneValues(values)); err != nil {
+		return fmt.Errorf("chart dependencies: %w", err)
+	}
+	return nil
 }
 
 // skipsSchema reports whether values are not validated in an action.
