@@ -9,6 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/model/release"
@@ -254,3 +255,33 @@ func FuzzFilesOfValues(f *testing.F) {
 }
 
 var _ fs.FS = tree{}
+
+// A stored chart has no dependencies: `helm get values --all` finds what they have by default in the chart's own values.
+func TestTheStoredChartHasTheValuesOfItsDependencies(t *testing.T) {
+	r := render.Request{Path: ".", Chart: &release.Request{Release: "r", Namespace: "n"}, Files: tree{fstest.MapFS{
+		"Chart.yaml":              {Data: []byte("{apiVersion: v2, name: c, version: 1.0.0, dependencies: [{name: sub, version: 1.x, import-values: [data]}, {name: idle, version: 1.x, condition: idle.enabled}]}")},
+		"values.yaml":             {Data: []byte("{sub: {own: set}, idle: {enabled: false}}")},
+		"templates/all.yaml":      {Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {name: c}}")},
+		"charts/sub/Chart.yaml":   {Data: []byte("{apiVersion: v2, name: sub, version: 1.0.0}")},
+		"charts/sub/values.yaml":  {Data: []byte("{image: nginx, exports: {data: {taken: \"yes\"}}}")},
+		"charts/idle/Chart.yaml":  {Data: []byte("{apiVersion: v2, name: idle, version: 1.0.0}")},
+		"charts/idle/values.yaml": {Data: []byte("{image: none}")},
+	}}}
+	res, err := renderer().Render(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored struct {
+		Chart struct{ Values map[string]any }
+	}
+	if err := json.Unmarshal(res.Release.Text, &stored); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"taken": "yes", "idle": map[string]any{"enabled": false},
+		"sub": map[string]any{"own": "set", "image": "nginx", "exports": map[string]any{"data": map[string]any{"taken": "yes"}}, "global": map[string]any{}},
+	}
+	if diff := cmp.Diff(want, stored.Chart.Values); diff != "" {
+		t.Errorf("values (-want +got):\n%s", diff)
+	}
+}

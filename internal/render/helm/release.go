@@ -94,8 +94,11 @@ func (b *build) describe(step hook.Step, revision int) *release.Release {
 
 // release is the new release in Helm's form. The caller adds times and the status.
 func (b *build) release(out output, options common.ReleaseOptions) (*release.Release, error) {
-	chart, err := loadChart(b.request) // as it is in the files: rendering has changed the other one
+	chart, err := loadChart(b.request) // rendering may have changed the other one
 	if err != nil {
+		return nil, err
+	}
+	if err := processDependencies(chart, b.values); err != nil { // a stored chart has no dependencies: helm reads their values from its own
 		return nil, err
 	}
 	text, err := json.Marshal(releasev1.Release{
