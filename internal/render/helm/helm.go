@@ -84,7 +84,7 @@ func (h Renderer) renderChart(ctx context.Context, r render.Request, asked *look
 		values = loader.MergeMaps(orEmpty(newest.Config), values)
 	}
 	b := build{renderer: h, request: r, lookups: asked, chart: chart, values: values, digest: digestOf(values)}
-	if r.Chart.Mode == release.Wanted && b.isReleased(newest) && r.Chart.Newest.Trust == release.Trusted {
+	if r.Chart.Mode == release.Wanted && b.isReleased(newest) && r.Chart.Newest.Trust == release.Trusted && b.hasValuesFilesOf(newest) {
 		return b.stored(ctx, newest)
 	}
 	return b.render(ctx, newest)

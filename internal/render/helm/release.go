@@ -37,7 +37,7 @@ func decodeRelease(stored *release.Stored) (*releasev1.Release, error) {
 
 // isReleased reports whether a release is of this chart and of these values.
 func (b *build) isReleased(r *releasev1.Release) bool {
-	return r != nil && r.Chart.Metadata.Name == b.chart.Metadata.Name && r.Chart.Metadata.Version == b.chart.Metadata.Version &&
+	return r != nil && r.Chart.Metadata.Name == b.chart.Metadata.Name && b.isVersion(r.Chart.Metadata.Version) &&
 		r.Namespace == b.request.Chart.Namespace && digestOf(orEmpty(r.Config)) == b.digest
 }
 
@@ -69,7 +69,7 @@ func (b *build) stored(ctx context.Context, r *releasev1.Release) (render.Result
 	}
 	b.markSensitive(ctx, options, objects)
 	kept := b.describe(hook.Keep, r.Version)
-	kept.IsNewest = true
+	kept.IsNewest, kept.Version = true, r.Chart.Metadata.Version
 	if kept.Hooks, err = b.hooks(r.Hooks); err != nil {
 		return render.Result{}, b.withoutSecrets(err)
 	}
@@ -98,6 +98,7 @@ func (b *build) release(out output, options common.ReleaseOptions) (*release.Rel
 	if err != nil {
 		return nil, err
 	}
+	b.noteValuesFiles(chart)
 	if err := processDependencies(chart, b.values); err != nil { // a stored chart has no dependencies: helm reads their values from its own
 		return nil, err
 	}

@@ -71,7 +71,7 @@ func (b *build) render(ctx context.Context, newest *releasev1.Release) (render.R
 	if res.Release, err = b.release(out, options); err != nil {
 		return render.Result{}, err
 	}
-	res.Release.IsNewest = b.isReleased(newest)
+	res.Release.IsNewest = b.isReleased(newest) && b.hasValuesFilesOf(newest)
 	return res, nil
 }
 
