@@ -50,6 +50,8 @@ func TestValuesThatComeLaterAreWaitedFor(t *testing.T) {
 	w.kubectl("create", "configmap", "other", "--from-literal=values.yaml=- none")
 	w.release("web", "  valuesFrom: [{kind: ConfigMap, name: other}]\n")
 	w.helmReason("Ready", "False", "ValuesError", "values of ConfigMap", "other")
+	w.release("without", "  valuesFrom: [{kind: ConfigMap, name: other, valuesKey: none, optional: true}]\n") // neither the object nor the key need be there
+	w.released("without", 1, "1.0.0")
 }
 
 // TestAReleaseWaitsForWhatCannotBeJudgedYet: a rule names a field of a status that is not there yet.

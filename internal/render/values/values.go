@@ -42,7 +42,10 @@ func ReadChartValues(ctx context.Context, reader live.Reader, namespace string, 
 			return nil, err
 		}
 		text, there := data[ref.Key]
-		if !there {
+		switch {
+		case !there && ref.Optional:
+			continue
+		case !there:
 			return nil, fmt.Errorf("could not resolve %s chart values reference '%s/%s' with key '%s': it has no such key", ref.Kind, namespace, ref.Name, ref.Key)
 		}
 		out = append(out, release.Values{
