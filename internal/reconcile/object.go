@@ -250,9 +250,10 @@ func (w *objectReconcile) reread() { w.fresh, w.stale = false, true }
 
 // surelyAbsent saves a GET before the creation of an object: its kind is under watch, and it was never seen there. If it is
 // there after all (without our label), the unforced apply of Create conflicts with its owners. It would not conflict with another instance of
-// truce, which writes under the same field manager: an instance of some namespaces sends the GET. So does one that writes nothing.
+// truce, which writes under the same field manager: an instance of some namespaces sends the GET. So does one that writes nothing, and an app that would
+// only report the deletion: what another controller has made, and truce has not taken over, is there without the label.
 func (w *objectReconcile) surelyAbsent() bool {
-	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.mayBeMade() && !w.snap.wasThere && w.engine.Foreign == nil && w.engine.Watches != nil &&
+	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.app.Policy.Remediation != app.ReportOnly && w.mayBeMade() && !w.snap.wasThere && w.engine.Foreign == nil && w.engine.Watches != nil &&
 		w.engine.Watches.Synced(w.snap.gvk, w.managed.id.Namespace) && !w.engine.hasClaimant(w.managed.id)
 }
 

@@ -45,7 +45,7 @@ func (w *objectReconcile) isOurs(key string) bool {
 // mayBeMade reports whether Git asks to apply the object without a look at whether it is there.
 func (w *objectReconcile) mayBeMade() bool {
 	effect := w.app.OptOuts.Of(w.snap.desired, nil).Effect
-	return effect != optout.NeverApply && effect != optout.CreateOnly
+	return effect != optout.NeverApply && effect != optout.CreateOnly && effect != optout.KeepDrift
 }
 
 // refusedWhilePaused reports whether the server refused the dry run of an object that is not to be written: then what Git names is
