@@ -253,8 +253,13 @@ func (w *objectReconcile) reread() { w.fresh, w.stale = false, true }
 // truce, which writes under the same field manager: an instance of some namespaces sends the GET. So does one that writes nothing, and an app that would
 // only report the deletion: what another controller has made, and truce has not taken over, is there without the label.
 func (w *objectReconcile) surelyAbsent() bool {
-	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && w.app.Policy.Remediation != app.ReportOnly && w.mayBeMade() && !w.snap.wasThere && w.engine.Foreign == nil && w.engine.Watches != nil &&
+	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && !w.onlyReported() && w.mayBeMade() && !w.snap.wasThere && w.engine.Foreign == nil && w.engine.Watches != nil &&
 		w.engine.Watches.Synced(w.snap.gvk, w.managed.id.Namespace) && !w.engine.hasClaimant(w.managed.id)
+}
+
+// onlyReported reports whether the app would report the absence of the object, and not create it: nothing in Git has changed since it was there.
+func (w *objectReconcile) onlyReported() bool {
+	return w.app.Policy.Remediation == app.ReportOnly && (!w.snap.state.isChanged() || w.snap.isUnrecorded())
 }
 
 // refuseForeign returns an error for an object of an app outside of this instance's namespaces. That truce's own apply has put that app's mark
