@@ -39,7 +39,7 @@ func illegal(in Input, c claim.Claim, git any) string {
 	n, isWhole := wholeNumber(git)
 	switch {
 	case !isWhole:
-		return sortOf(git) + ", not a whole number"
+		return jsonTypeOf(git) + ", not a whole number"
 	case builtInCount(in) && (n < 0 || n > math.MaxInt32):
 		return fmt.Sprintf("%d, not between 0 and %d", n, math.MaxInt32)
 	}
@@ -54,7 +54,7 @@ func otherSort(git, live any) string {
 		}
 		return sort
 	}
-	want, have := sortOf(git), sortOf(live)
+	want, have := jsonTypeOf(git), jsonTypeOf(live)
 	if live == nil || scalar(want) == scalar(have) {
 		return ""
 	}
@@ -66,8 +66,8 @@ const (
 	aNumber = "a number"
 )
 
-// sortOf names the type of a JSON value.
-func sortOf(v any) string {
+// jsonTypeOf names the type of a JSON value.
+func jsonTypeOf(v any) string {
 	switch v.(type) {
 	case string:
 		return aText

@@ -172,7 +172,7 @@ func (s *street) isRefused(t *testing.T) {
 	t.Helper()
 	live := s.decide.Live
 	_, err := s.writer.Apply(t.Context(), apply.Apply{
-		Target: apply.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID(), UID: live.UID(), ResourceVersion: live.ResourceVersion()},
+		Target: apply.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID(), UID: live.UID()}, // its status may have been written since
 		Body:   s.decide.Desired, Manager: ownership.Manager, Force: apply.Take, DryRun: apply.Simulate,
 	})
 	if !errors.Is(err, apply.ErrRefused) {

@@ -25,7 +25,7 @@ const (
 func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, had *operationState) *operationState {
 	o := r.Rollout
 	if o.Begun.IsZero() {
-		return healed(r, had)
+		return healedOperation(r, had)
 	}
 	if superseded(cr, o, had) {
 		return had
@@ -53,9 +53,9 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 	return s
 }
 
-// healed is an operation that an earlier process has left: where that was a correction of drift that failed, it has succeeded by the time that nothing
+// healedOperation is an operation that an earlier process has left: where that was a correction of drift that failed, it has succeeded by the time that nothing
 // differs.
-func healed(r report.Report, had *operationState) *operationState {
+func healedOperation(r report.Report, had *operationState) *operationState {
 	attempts := any(nil)
 	if had != nil {
 		attempts = object.Object(had.Operation).At("sync", "selfHealAttemptsCount")
@@ -301,14 +301,14 @@ func failedOperation(cr object.Object, spec applicationSpec) (revision, message 
 	}
 	operation := object.Object(o.Operation)
 	limit := retryLimit(o.Operation)
-	if operation.At("initiatedBy", "automated") != true || operation["retry"] == nil || limit < 0 || o.RetryCount < limit || !isFrom(*o.SyncResult, spec) {
+	if operation.At("initiatedBy", "automated") != true || operation["retry"] == nil || limit < 0 || o.RetryCount < limit || !isOfSources(*o.SyncResult, spec) {
 		return "", ""
 	}
 	return oneText(o.SyncResult.Revision, o.SyncResult.Revisions), o.Message
 }
 
-// isFrom reports whether an operation was about the sources of a spec.
-func isFrom(was syncResult, spec applicationSpec) bool {
+// isOfSources reports whether an operation was about the sources of a spec.
+func isOfSources(was syncResult, spec applicationSpec) bool {
 	var from applicationSource
 	var all []applicationSource
 	if decodeSource(was.Source, &from) != nil || decodeSource(was.Sources, &all) != nil {

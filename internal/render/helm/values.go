@@ -27,7 +27,7 @@ import (
 func mergeValues(all []release.Values) (map[string]any, error) {
 	out, own := map[string]any{}, map[string]any{}
 	for _, v := range all {
-		if !isOwn(v) {
+		if !isOfResource(v) {
 			continue
 		}
 		read, err := readValues(v)
@@ -38,7 +38,7 @@ func mergeValues(all []release.Values) (map[string]any, error) {
 	}
 	for _, v := range all {
 		switch {
-		case isOwn(v):
+		case isOfResource(v):
 			out = loader.MergeMaps(out, own)
 			continue
 		case v.As == release.ValuesText && v.Path != "":
@@ -58,8 +58,10 @@ func mergeValues(all []release.Values) (map[string]any, error) {
 	return out, nil
 }
 
-// isOwn reports whether values are those of the custom resource itself.
-func isOwn(v release.Values) bool { return v.From == "" && v.Path == "" && v.As == release.ValuesText }
+// isOfResource reports whether values are those of the custom resource itself.
+func isOfResource(v release.Values) bool {
+	return v.From == "" && v.Path == "" && v.As == release.ValuesText
+}
 
 func readValues(v release.Values) (map[string]any, error) {
 	read, err := loader.LoadValues(strings.NewReader(v.Text))
