@@ -5,7 +5,10 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -157,5 +160,42 @@ func TestRemediationIntervalSpacesCorrections(t *testing.T) {
 	writes := w.writes("my-app")[1:] // the first has made it
 	if len(writes) != 2 || writes[1].Received.Sub(writes[0].Received) < 3*time.Second {
 		t.Errorf("want 2 corrections that are at least 3 s apart: %v", writes)
+	}
+}
+
+// TestWhatIsCreatedAgainIsNotMissing looks at the app at the moment at which the object was written again: it is there, though nothing has compared it yet.
+func TestWhatIsCreatedAgainIsNotMissing(t *testing.T) {
+	w := offWorld(t, document3)
+	seen, key := make(chan report.Report, 16), appKeyOf("Kustomization", w.ns, "my-app")
+	w.run(compose.RunOptions{Observer: &recreated{w: w, seen: seen}})
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	w.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/my-app", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	w.until("the suspension", func() bool { return w.running.Engine.Report(key).State().Suspended })
+	w.kubectl("delete", "deployment/my-app", "--wait=false")
+	w.until("the Deployment to be missing", func() bool { why, _ := w.running.Engine.Report(key).Missing(); return why != "" })
+	w.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/my-app", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	select {
+	case r := <-seen:
+		for _, o := range r.Objects {
+			if o.ID.Name == "my-app" && o.ID.Kind == "Deployment" && (!o.Applied || o.HealthStatus().Code == health.Missing) {
+				t.Errorf("what was just created is %s, applied: %v", o.HealthStatus(), o.Applied)
+			}
+		}
+	case <-time.After(patience):
+		t.Fatal("the Deployment is not created again")
+	}
+}
+
+// recreated reads the report of an app when one of its objects was created again.
+type recreated struct {
+	controller.NoObserver
+	w    *world
+	seen chan<- report.Report
+}
+
+func (r *recreated) OnFinding(n report.FindingEvent) {
+	if n.Carried && len(n.Finding.Path) == 0 {
+		r.seen <- r.w.running.Engine.Report(n.App)
 	}
 }

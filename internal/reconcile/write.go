@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -107,7 +108,9 @@ func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, own
 		w.adopt()
 	}
 	remembered := e.keepMemory(r)
-	r.observed(answer, e)
+	if r.observed(answer, e) && r.health.Code == health.Missing { // else it would be applied and Missing until the comparison that follows
+		r.keepHealth(e, answer)
+	}
 	if movesOwnership(w.plan) { // what was applied before shows nothing about what an apply leaves now
 		r.baseline, r.previous, r.withheld = compare.Baseline{}, object.Packed{}, nil
 		r.state.takeOver()
