@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // fixedObject is an object of which the API server refuses each change.
@@ -84,4 +85,38 @@ func TestASyncOrAnotherSpecTriesWhatHasFailed(t *testing.T) {
 			w.inSync("web")
 		})
 	}
+}
+
+// TestAKindThatIsServedLateIsAppliedAfterTheRetries: that it was not served is no failure of what Git describes, and passes without a commit.
+func TestAKindThatIsServedLateIsAppliedAfterTheRetries(t *testing.T) {
+	w := offArgoWorld(t, "-- app/web.yaml --\n"+configMap("web")+"-- app/thing.yaml --\napiVersion: NAMESPACE.example/v1\nkind: Thing\nmetadata: {name: late}\n")
+	stop := w.start(app.Policy{})
+	w.application("web", "app", "\nsyncPolicy: {automated: {selfHeal: true}, retry: {limit: 1, backoff: {duration: 10ms}}}")
+	w.becomes("web", func(o *unstructured.Unstructured) bool {
+		n, _, _ := unstructured.NestedInt64(o.Object, "status", "operationState", "retryCount")
+		return n > 1 && text(o, "status", "operationState", "phase") == "Failed"
+	})
+	for range 3 { // the same answer three times is believed
+		w.refresh("web")
+	}
+	stop()
+	w.start(app.Policy{})
+	w.refresh("web")
+	group := w.ns + ".example"
+	w.Apply(t, strings.ReplaceAll(`
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: things.GROUP}
+spec:
+  group: GROUP
+  scope: Namespaced
+  names: {plural: things, singular: thing, kind: Thing, listKind: ThingList}
+  versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]
+`, "GROUP", group))
+	t.Cleanup(func() { w.delete(crds, "", "things."+group) })
+	w.until("the kind to be served", func() bool { return strings.Contains(w.kubectl("api-resources", "--api-group="+group), "things") })
+	w.refresh("web")
+	w.inSync("web")
+	w.exists(schema.GroupVersionResource{Group: group, Version: "v1", Resource: "things"}, "late")
+	w.removeApps()
 }

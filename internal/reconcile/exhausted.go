@@ -39,9 +39,9 @@ func (r *appRun) triesLeft(o report.Rollout) (time.Time, bool) {
 	return o.Ended.Add(pause), again && r.asked.Retry > 0
 }
 
-// noteExhausted notes how an automated operation has ended. What may pass by itself uses up no retries.
+// noteExhausted notes how an automated operation has ended. What may pass without a change in Git uses up no retries, unlike in Argo CD: a server that
+// does not answer, a kind that it does not serve yet, a permission, a namespace. It is tried at the interval.
 func (r *appRun) noteExhausted() {
-	const doubts = 2 // a doubtful answer counts when it has come three times
 	o := &r.report.Rollout
 	if r.asked.Rollout != app.IfChanged || o.Order.Token != "" || r.canceled {
 		return
@@ -50,11 +50,10 @@ func (r *appRun) noteExhausted() {
 	if left && o.Next.IsZero() {
 		o.Next = again
 	}
-	lasting := r.report.Outlook == live.Lasting || r.report.Outlook == live.Doubtful && o.Tries >= doubts
-	if left || !lasting || !slices.Contains(final, o.Reason) || r.revisionIsRead() != nil {
+	if left || r.report.Outlook != live.Lasting || !slices.Contains(final, o.Reason) || r.revisionIsRead() != nil {
 		return
 	}
-	o.Next = time.Time{}
+	o.Next, o.Exhausted = time.Time{}, true
 	r.setExhausted(exhausted{key: r.attemptKey(), reason: o.Reason, message: o.Message})
 	r.engine.queue.EnqueueApp(r.app.Key) // what the operation has not come to is compared
 }

@@ -93,6 +93,7 @@ type Rollout struct {
 	Message      string         // redacted
 	Tries        int            // that failed in a row before this one
 	Next         time.Time      // when it is tried again by itself, if it has failed; zero for never, and for unknown
+	Exhausted    bool           // it has failed, and is not tried again by itself
 	Outcomes     []Outcome      // as it ended
 	Hooks        []hook.Outcome // those that have run
 }

@@ -33,7 +33,7 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 	s := &operationState{
 		Operation: operationOf(cr, o, spec, had), StartedAt: formatTime(o.Begun), FinishedAt: formatTime(o.Ended), SyncResult: &syncResult{},
 	}
-	s.RetryCount = retriesOf(s.Operation, o.Tries)
+	s.RetryCount = retriesOf(s.Operation, o)
 	s.SyncResult.Revision, s.SyncResult.Revisions = revisionsOf(cr, o.Revision)
 	s.SyncResult.Source, s.SyncResult.Sources = sourcesOf(cr)
 	s.Phase, s.Message = phaseOf(o)
@@ -68,13 +68,17 @@ func healedOperation(r report.Report, had *operationState) *operationState {
 	return &now
 }
 
-// retriesOf is how often an operation was tried again, as far as its limit counts: what passes by itself is tried beyond it.
-func retriesOf(operation map[string]any, tries int) int64 {
-	limit := retryLimit(operation)
-	if operation["retry"] == nil || limit < 0 {
-		return int64(tries)
+// retriesOf is how often an operation was tried again. A number beyond its limit says that it failed for want of something that may come without a change
+// in Git, and that it is tried at the interval.
+func retriesOf(operation map[string]any, o report.Rollout) int64 {
+	tries, limit := int64(o.Tries), retryLimit(operation)
+	switch {
+	case operation["retry"] == nil || limit < 0:
+		return tries
+	case o.Order.Token == "" && !o.Ended.IsZero() && o.Reason != report.Succeeded && !o.Exhausted && tries >= limit:
+		return max(tries, limit+1)
 	}
-	return min(int64(tries), limit)
+	return min(tries, limit)
 }
 
 // retryLimit is how often an operation may be tried again; below zero for any number.
@@ -301,7 +305,7 @@ func failedOperation(cr object.Object, spec applicationSpec) (revision, message 
 	}
 	operation := object.Object(o.Operation)
 	limit := retryLimit(o.Operation)
-	if operation.At("initiatedBy", "automated") != true || operation["retry"] == nil || limit < 0 || o.RetryCount < limit || !isOfSources(*o.SyncResult, spec) {
+	if operation.At("initiatedBy", "automated") != true || operation["retry"] == nil || limit < 0 || o.RetryCount != limit || !isOfSources(*o.SyncResult, spec) {
 		return "", ""
 	}
 	return oneText(o.SyncResult.Revision, o.SyncResult.Revisions), o.Message
