@@ -344,10 +344,15 @@ func outlook(reason report.Reason, err error) live.Outlook {
 	switch {
 	case reason == report.ClusterFailed, reason == report.RecordFailed, reason == report.Remediated, errors.Is(err, live.ErrUnanswered), errors.As(err, &p):
 		return live.Passing
-	case errors.Is(err, live.ErrDoubtful), errors.Is(err, live.ErrUnknownKind): // a kind is unknown by one 404, too
+	case errors.Is(err, live.ErrDoubtful), errors.Is(err, live.ErrUnknownKind), reason == report.RenderFailed && isTimeout(err): // a kind is unknown by one 404, too
 		return live.Doubtful
 	}
 	return live.Lasting
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
 }
 
 func (r *appRun) done() report.Report {

@@ -1,12 +1,14 @@
 package reconcile
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -17,8 +19,8 @@ func TestTheOutlookOfAFailure(t *testing.T) {
 		return &stageError{report.ApplyFailed, objectErrors{lasting, lasting, lasting, lasting, fmt.Errorf("api: %w", last)}}
 	}
 	for want, all := range map[live.Outlook][]error{
-		live.Lasting:  {lasting, many(lasting), &stageError{report.RenderFailed, errors.New("no such file")}},
-		live.Doubtful: {many(live.Doubted(apply.ErrForbidden)), many(live.ErrUnknownKind)},
+		live.Lasting:  {lasting, many(lasting), &stageError{report.RenderFailed, errors.New("no such file")}, &stageError{report.RenderFailed, render.ErrLimit}},
+		live.Doubtful: {many(live.Doubted(apply.ErrForbidden)), many(live.ErrUnknownKind), &stageError{report.RenderFailed, fmt.Errorf("render web: %w", context.DeadlineExceeded)}},
 		live.Passing:  {many(live.Unanswered(errors.New("connection refused"))), &stageError{report.RecordFailed, lasting}},
 	} {
 		for _, err := range all {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// ErrLimit is the cause of errors about time, memory, size, depth or number.
+// ErrLimit is the cause of errors about time, memory, size, depth or number. Those about time have the method Timeout, as those of net have.
 var ErrLimit = errors.New("limit exceeded")
 
 // Error is a problem at a place in the tree. It prints as "file:line: cause".

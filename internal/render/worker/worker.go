@@ -110,10 +110,19 @@ var (
 	errMemory = fmt.Errorf("memory: %w", render.ErrLimit)
 )
 
+// tooLongError is the end of a build that has taken too long, which on a busy machine may be no fault of what it builds.
+type tooLongError struct{ error }
+
+// Timeout reports that another try may take less time.
+func (tooLongError) Timeout() bool { return true }
+
+// Unwrap gives the limit.
+func (t tooLongError) Unwrap() error { return t.error }
+
 func explain(stopped error, l render.Limits) error {
 	switch {
 	case errors.Is(stopped, errTime):
-		return fmt.Errorf("took longer than %s: %w", l.Time, render.ErrLimit)
+		return tooLongError{fmt.Errorf("took longer than %s: %w", l.Time, render.ErrLimit)}
 	case errors.Is(stopped, errMemory):
 		return fmt.Errorf("used more than %d MiB of memory: %w", l.Memory>>20, render.ErrLimit)
 	}

@@ -150,10 +150,11 @@ func TestABadBuildTakesOnlyItsWorkerAlong(t *testing.T) {
 		limits render.Limits
 		want   string
 		limit  bool
+		time   bool
 	}{
 		"crash": {want: "render crash: worker ended: panic: as told"},
 		"die":   {want: "render die: worker ended: unexpected EOF"},
-		"hang":  {limits: render.Limits{Time: 50 * time.Millisecond}, want: "render hang: took longer than 50ms: limit exceeded", limit: true},
+		"hang":  {limits: render.Limits{Time: 50 * time.Millisecond}, want: "render hang: took longer than 50ms: limit exceeded", limit: true, time: true},
 		"eat":   {limits: render.Limits{Memory: 128 << 20}, want: "render eat: used more than 128 MiB of memory: limit exceeded", limit: true},
 	} {
 		t.Run(path, func(t *testing.T) {
@@ -163,6 +164,10 @@ func TestABadBuildTakesOnlyItsWorkerAlong(t *testing.T) {
 			}
 			if errors.Is(err, render.ErrLimit) != c.limit {
 				t.Errorf("is a limit: %v", !c.limit)
+			}
+			var late interface{ Timeout() bool }
+			if errors.As(err, &late) != c.time {
+				t.Errorf("is about time: %v", !c.time)
 			}
 			if diff := cmp.Diff([]string{"ConfigMap my-a a.yaml:1"}, names(mustRender(t, p, shop()))); diff != "" {
 				t.Error(diff)
