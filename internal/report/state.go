@@ -44,7 +44,7 @@ func (r Report) State() State {
 		s = s.without(r)
 	}
 	if r.Unfetched != "" && (s.Sync == Synced || s.Sync == OutOfSync) {
-		s.Sync, s.Message = Unknown, cmp.Or(s.Message, r.Unfetched+"; compared with "+r.Revision+", the last revision that was fetched")
+		s.Sync, s.Message = Unknown, cmp.Or(s.Message, r.FetchFailure())
 	}
 	if s.Message == "" && s.Sync == OutOfSync {
 		s.Message = r.Drift()
@@ -53,6 +53,14 @@ func (r Report) State() State {
 		s = s.Suspend()
 	}
 	return s
+}
+
+// FetchFailure says why Git may have a newer revision, and with which one the cluster is compared meanwhile; empty where the source was fetched.
+func (r Report) FetchFailure() string {
+	if r.Unfetched == "" || r.Revision == "" {
+		return r.Unfetched
+	}
+	return r.Unfetched + "; compared with " + r.Revision + ", the last revision that was fetched"
 }
 
 // without is the state of an app of which an object is or may be missing: it is not ready, and not known to be synced.

@@ -41,8 +41,8 @@ func newAppPage(r report.Report) appPage {
 		Revision: r.Revision, Applied: r.Applied, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message,
 		Notes: r.Notes, Outcome: outcome(s),
 	}
-	if r.Unfetched != "" {
-		p.Notes = append([]string{"the source cannot be fetched, and this is the last revision that could: " + r.Unfetched}, p.Notes...)
+	if why := r.FetchFailure(); why != "" && why != p.Message {
+		p.Notes = append([]string{why}, p.Notes...)
 	}
 	if p.HealthWhy == r.Message {
 		p.HealthWhy = ""

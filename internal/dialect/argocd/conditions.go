@@ -67,7 +67,7 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 	}
 	add(stopType(cr, r), r.Message)
 	if r.Unfetched != "" && stopType(cr, r) != comparison {
-		add(comparison, r.State().Message)
+		add(comparison, r.FetchFailure())
 	}
 	for _, s := range r.Shared {
 		add(sharedResource, s.String())
