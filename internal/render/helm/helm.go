@@ -116,6 +116,24 @@ type build struct {
 	values   map[string]any
 	digest   string // of values
 	lookups  *lookups
+
+	processed *chartv2.Chart // see processedChart; nil before that
+}
+
+// processedChart is the chart as its values make it: without the dependencies that they leave out, and with what it takes from the values of the others.
+func (b *build) processedChart() (*chartv2.Chart, error) {
+	if b.processed != nil {
+		return b.processed, nil
+	}
+	chart, err := loadChart(b.request) // rendering may have changed the other one
+	if err != nil {
+		return nil, err
+	}
+	if err := processDependencies(chart, b.values); err != nil {
+		return nil, err
+	}
+	b.processed = chart
+	return chart, nil
 }
 
 // secrets hides the values that come from Secrets, and what Secrets hold that templates have asked for; nil for none.

@@ -118,10 +118,7 @@ func (b *build) usedDefinitions() (map[string]bool, error) {
 	chart := b.chart
 	if b.request.Chart.Mode != release.Replay { // a stored chart has no dependencies
 		var err error
-		if chart, err = loadChart(b.request); err != nil {
-			return nil, err
-		}
-		if err := processDependencies(chart, b.values); err != nil {
+		if chart, err = b.processedChart(); err != nil {
 			return nil, err
 		}
 	}

@@ -94,14 +94,11 @@ func (b *build) describe(step hook.Step, revision int) *release.Release {
 
 // release is the new release in Helm's form. The caller adds times and the status.
 func (b *build) release(out output, options common.ReleaseOptions) (*release.Release, error) {
-	chart, err := loadChart(b.request) // rendering may have changed the other one
+	chart, err := b.processedChart() // a stored chart has no dependencies: helm reads their values from its own
 	if err != nil {
 		return nil, err
 	}
 	b.noteValuesFiles(chart)
-	if err := processDependencies(chart, b.values); err != nil { // a stored chart has no dependencies: helm reads their values from its own
-		return nil, err
-	}
 	text, err := json.Marshal(releasev1.Release{
 		Name: options.Name, Namespace: options.Namespace, Version: options.Revision, Chart: chart, Config: b.values, Manifest: out.text(),
 		Hooks: out.hooks, Info: &releasev1.Info{Notes: out.notes}, ApplyMethod: string(releasev1.ApplyMethodServerSideApply),

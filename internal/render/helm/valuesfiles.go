@@ -40,12 +40,9 @@ func (b *build) hasValuesFilesOf(r *releasev1.Release) bool {
 	if known || b.valuesFiles() == "" {
 		return files == b.valuesFiles()
 	}
-	chart, err := loadChart(b.request)
+	chart, err := b.processedChart()
 	if err != nil {
-		return false // it was loaded before
-	}
-	if err := processDependencies(chart, b.values); err != nil {
-		return false
+		return false // the render says it
 	}
 	return digestOf(chart.Values) == digestOf(r.Chart.Values)
 }
