@@ -12,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render"
@@ -337,22 +336,6 @@ func (r *appRun) stopped(at report.Stage, err error) report.Report {
 		return r.suspended()
 	}
 	return r.publish()
-}
-
-func outlook(reason report.Reason, err error) live.Outlook {
-	var p *panics.Error
-	switch {
-	case reason == report.ClusterFailed, reason == report.RecordFailed, reason == report.Remediated, errors.Is(err, live.ErrUnanswered), errors.As(err, &p):
-		return live.Passing
-	case errors.Is(err, live.ErrDoubtful), errors.Is(err, live.ErrUnknownKind), reason == report.RenderFailed && isTimeout(err): // a kind is unknown by one 404, too
-		return live.Doubtful
-	}
-	return live.Lasting
-}
-
-func isTimeout(err error) bool {
-	var t interface{ Timeout() bool }
-	return errors.As(err, &t) && t.Timeout()
 }
 
 func (r *appRun) done() report.Report {

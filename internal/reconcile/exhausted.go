@@ -50,7 +50,7 @@ func (r *appRun) noteExhausted() {
 	if left && o.Next.IsZero() {
 		o.Next = again
 	}
-	if left || r.report.Outlook != live.Lasting || !slices.Contains(final, o.Reason) || r.revisionIsRead() != nil {
+	if left || r.report.Outlook != live.Lasting || !slices.Contains(final, o.Reason) || !r.hasTriedObjects() {
 		return
 	}
 	o.Next, o.Exhausted = time.Time{}, true
@@ -58,13 +58,13 @@ func (r *appRun) noteExhausted() {
 	r.engine.queue.EnqueueApp(r.app.Key) // what the operation has not come to is compared
 }
 
-// revisionIsRead returns an error before it is known what the revision describes: nothing was tried then.
-func (r *appRun) revisionIsRead() error {
+// hasTriedObjects reports whether the run has come to what the revision describes: before that nothing was tried.
+func (r *appRun) hasTriedObjects() bool {
 	switch r.report.Stage {
 	case report.Admit, report.Fetch, report.Depend, report.Render, report.Normalize, report.Validate:
-		return errors.New("nothing was applied")
+		return false
 	default:
-		return nil
+		return true
 	}
 }
 
