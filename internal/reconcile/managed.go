@@ -39,12 +39,12 @@ type managedObject struct {
 	state  objectState
 	listed bool // the stored inventory of the owner names the object: until then nothing is written to it
 	// awaitsWave says that the object's wave of an operation has not begun: until then nothing is written to it.
-	awaitsWave  bool
-	isConfirmed bool // Git asks for a person's confirmation before it is deleted
-	isReplaced  bool // truce has deleted it in order to create it, and has not applied it since
-	hold        hold // of the owner, as of its newest run
-	found       bool // the object was there before truce applied it, with fields that others had added, or that is not known
-	isDeployed  bool // a deployed release has brought it out, as it is described; of an object of which no record says what was applied
+	awaitsWave        bool
+	needsConfirmation bool // Git asks for a person's confirmation before it is deleted
+	isReplaced        bool // truce has deleted it in order to create it, and has not applied it since
+	hold              hold // of the owner, as of its newest run
+	found             bool // the object was there before truce applied it, with fields that others had added, or that is not known
+	isDeployed        bool // a deployed release has brought it out, as it is described; of an object of which no record says what was applied
 	outcome
 	memory      fight.Memory
 	savedMemory []byte         // memory, as the journal has it
@@ -166,7 +166,7 @@ func (r *managedObject) knowDeployed(on bool) {
 func (r *managedObject) askConfirmation(on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.isConfirmed = on
+	r.needsConfirmation = on
 }
 
 // shorten keeps a number in half of the space; none that it is used for is larger.

@@ -98,13 +98,13 @@ func keptNotes(still []inventory.Entry, kept map[object.ID]decide.KeepReason) []
 
 // leaving lists objects that Git no longer names.
 func (s *pruneRun) leaving(entries []inventory.Entry) []report.ListedObject {
-	confirmed := map[object.ID]bool{}
+	asks := map[object.ID]bool{}
 	for _, g := range s.in.Gone {
-		confirmed[g.ID] = s.in.Rules.NeedConfirmation(g.Live)
+		asks[g.ID] = s.in.Rules.NeedConfirmation(g.Live)
 	}
 	out := listedEntries(entries)
 	for i, l := range out {
-		out[i].Extraneous, out[i].Confirmed = s.kept[l.ID].Counts == decide.Extraneous, confirmed[l.ID]
+		out[i].Extraneous, out[i].NeedsConfirmation = s.kept[l.ID].Counts == decide.Extraneous, asks[l.ID]
 	}
 	return out
 }

@@ -122,7 +122,8 @@ type ListedObject struct {
 	Version string // of the API
 	// Extraneous says that the object asks not to count as a difference (Argo CD's compare option IgnoreExtraneous).
 	Extraneous bool
-	Confirmed  bool // as of an Object
+	// NeedsConfirmation is as of an Object.
+	NeedsConfirmation bool
 }
 
 // Shared is an object that two apps name. It is applied by one of them only.
@@ -173,8 +174,8 @@ type Object struct {
 	Judged   bool      // it was compared with the newest version that Git has
 	// Suspected says that the object may be missing, and is about to be read. Health is Missing of one that is known to be.
 	Suspected bool
-	// Confirmed says that the object asks for a person's confirmation before it is deleted.
-	Confirmed bool
+	// NeedsConfirmation says that the object asks for a person's confirmation before it is deleted.
+	NeedsConfirmation bool
 }
 
 // Sync is whether live is as Git wants.

@@ -26,8 +26,8 @@ var optOuts = objectOptions()
 var PruneRules = optout.PruneRules{
 	{Key: syncOptionsKey, Value: "Prune=false", Match: optout.Item, Effect: optout.KeepUnlessEnd},
 	{Key: syncOptionsKey, Value: "Delete=false", Match: optout.Item, Effect: optout.OutliveApp},
-	{Key: syncOptionsKey, Value: deleteConfirm, Match: optout.Item, Effect: optout.OutliveApp, Confirmed: true},
-	{Key: syncOptionsKey, Value: pruneConfirm, Match: optout.Item, Effect: optout.ConfirmPrune, Confirmed: true},
+	{Key: syncOptionsKey, Value: deleteConfirm, Match: optout.Item, Effect: optout.OutliveApp, NeedsConfirmation: true},
+	{Key: syncOptionsKey, Value: pruneConfirm, Match: optout.Item, Effect: optout.ConfirmPrune, NeedsConfirmation: true},
 	{Key: compareOptionsKey, Value: ignoreExtraneous, Match: optout.Item, Effect: optout.Uncounted},
 }
 

@@ -32,7 +32,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 		s.Conditions = conditions(cr, r, had.Conditions)
 	}
 	if objectsKnown(r) {
-		s.Resources = slices.Concat(resources(r, confirmsAll(spec)), ranHooks(r, had.Resources), inherited(cr, r, had.Resources))
+		s.Resources = slices.Concat(resources(r, needsConfirmation(spec)), ranHooks(r, had.Resources), inherited(cr, r, had.Resources))
 		s.Summary.Images = liveImages(r)
 		if s.SourceType = ""; !hasManySources(cr) {
 			s.SourceType = sourceType(r, had.SourceType)
@@ -168,25 +168,25 @@ func healthOf(state report.State, r report.Report, had healthStatus) healthStatu
 	return s
 }
 
-// confirmsAll reports whether the Application asks for a person's confirmation before an object is deleted.
-func confirmsAll(spec applicationSpec) bool {
+// needsConfirmation reports whether the Application asks for a person's confirmation before an object is deleted.
+func needsConfirmation(spec applicationSpec) bool {
 	return spec.SyncPolicy != nil && (slices.Contains(spec.SyncPolicy.SyncOptions, pruneConfirm) || slices.Contains(spec.SyncPolicy.SyncOptions, deleteConfirm))
 }
 
-func resources(r report.Report, confirmed bool) []resourceStatus {
+func resources(r report.Report, confirmsAll bool) []resourceStatus {
 	out := make([]resourceStatus, 0, len(r.Objects)+len(r.Leaving))
 	for _, o := range r.Objects {
 		h := o.HealthStatus()
 		out = append(out, resourceStatus{
 			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
 			Status: string(o.Sync()), Health: &healthStatus{Status: string(h.Code), Message: h.Message}, SyncWave: int64(o.Wave),
-			RequiresDeletionConfirmation: o.Confirmed || confirmed,
+			RequiresDeletionConfirmation: o.NeedsConfirmation || confirmsAll,
 		})
 	}
 	for _, o := range r.Leaving {
 		out = append(out, resourceStatus{
 			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
-			Status: string(report.OutOfSync), RequiresPruning: true, RequiresDeletionConfirmation: o.Confirmed || confirmed,
+			Status: string(report.OutOfSync), RequiresPruning: true, RequiresDeletionConfirmation: o.NeedsConfirmation || confirmsAll,
 		})
 	}
 	for _, s := range r.Shared {

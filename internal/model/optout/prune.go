@@ -13,7 +13,8 @@ type PruneRule struct {
 	Key, Value string
 	Match      Match
 	Effect     PruneEffect
-	Confirmed  bool // in its own tool a person has to confirm the deletion
+	// NeedsConfirmation says that in its own tool a person has to confirm the deletion.
+	NeedsConfirmation bool
 }
 
 // PruneEffect is what a PruneRule asks for.
@@ -54,7 +55,7 @@ func (all PruneRules) Find(live object.Object, effect PruneEffect) (Mark, bool) 
 func (all PruneRules) NeedConfirmation(o object.Object) bool {
 	return slices.ContainsFunc(all, func(r PruneRule) bool {
 		_, found := r.find(o)
-		return r.Confirmed && found
+		return r.NeedsConfirmation && found
 	})
 }
 
