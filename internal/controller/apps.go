@@ -331,6 +331,10 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 
 // endDeletion takes the finalizers off the custom resource of an app that is removed, and then forgets how its hooks have run.
 func (c *Controller) endDeletion(ctx context.Context, e appEntry, keeps func(string) bool) time.Duration {
+	if err := c.deleteLeftCharts(ctx, e); err != nil {
+		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
+		return retryObject
+	}
 	if again := c.removeFinalizers(ctx, e, keeps); again > 0 {
 		return again
 	}
@@ -338,15 +342,6 @@ func (c *Controller) endDeletion(ctx context.Context, e appEntry, keeps func(str
 		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error()) // what is left says nothing about a later app of this name
 	}
 	return 0
-}
-
-// removeFinalizers takes finalizers off an app's custom resource, where there are such.
-func (c *Controller) removeFinalizers(ctx context.Context, e appEntry, which func(string) bool) time.Duration {
-	have := finalizers(e.cr)
-	if !slices.ContainsFunc(have, which) {
-		return 0
-	}
-	return c.retryNote(e, c.patchFinalizers(ctx, e, slices.DeleteFunc(have, which)))
 }
 
 // reportStuckDeletion says on a custom resource that is being deleted why it is still there.
@@ -374,27 +369,4 @@ func (c *Controller) entry(key app.Key) (appEntry, bool) {
 	found := *e
 	c.mu.RUnlock()
 	return c.withResource(found), true
-}
-
-// ensureFinalizer is needed only where there is something to clean up. What is handed back needs none of truce's any more.
-func (c *Controller) ensureFinalizer(ctx context.Context, e appEntry) error {
-	have := finalizers(e.cr)
-	if e.app.Adoption.Mode == app.HandBack && slices.Contains(have, e.app.OwnFinalizer) {
-		return c.patchFinalizers(ctx, e, slices.DeleteFunc(have, func(name string) bool { return name == e.app.OwnFinalizer }))
-	}
-	if e.app.GuardFinalizer == "" || e.app.Policy.Mode != app.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, e.app.GuardFinalizer) {
-		return nil
-	}
-	return c.patchFinalizers(ctx, e, append(have, e.app.GuardFinalizer))
-}
-
-func finalizers(o object.Object) []string {
-	list, _ := o.At("metadata", "finalizers").([]any)
-	out := make([]string, 0, len(list))
-	for _, f := range list {
-		if s, ok := f.(string); ok {
-			out = append(out, s)
-		}
-	}
-	return out
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,8 +22,6 @@ type maker interface {
 	dialect.Sources
 	// MadeArtifact returns the custom resource for one artifact.
 	MadeArtifact(cr object.Object, by recipe.Recipe, made recipe.Made) object.Object
-	// Finalizers returns those that remain on one that truce need not hold any longer.
-	Finalizers(cr object.Object) (left []string, changed bool)
 }
 
 // writeGenerated writes the ExternalArtifacts of an ArtifactGenerator as they are to be, and deletes those of it that it no longer names.
@@ -142,28 +139,6 @@ func (c *Controller) deleteMade(ctx context.Context, gone object.Object) error {
 		return nil
 	}
 	return err
-}
-
-// releaseGenerator takes the finalizer of Flux's source-watcher off an ArtifactGenerator that is being deleted: its ExternalArtifacts are deleted by
-// the API server, and there is no storage to clean.
-func (c *Controller) releaseGenerator(ctx context.Context, cr object.Object) time.Duration {
-	f, _ := c.sourceResource(app.SourceKey{Kind: cr.GVK().Kind, Namespace: cr.Namespace(), Name: cr.Name()})
-	by, ok := f.(maker)
-	if !ok {
-		return 0
-	}
-	left, changed := by.Finalizers(cr)
-	if !changed {
-		return 0
-	}
-	err := asGoneAnswer(c.patch(ctx, cr.GVK(), cr, "", []operation{
-		{"replace", "/metadata/resourceVersion", cr.ResourceVersion()}, {"add", "/metadata/finalizers", left},
-	}))
-	if err != nil && !apierrors.IsConflict(err) {
-		c.Log.Warn("finalizer", "source", cr.Name(), "error", err.Error())
-		return retrySource
-	}
-	return 0
 }
 
 // asksAgain reports whether a custom resource asks for another look than before.

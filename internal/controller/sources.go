@@ -226,10 +226,10 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	switch {
 	case s.Recipe != nil:
 		return c.reconcileGenerator(ctx, cr, s)
+	case s.Deleting:
+		return max(c.reportUnfetched(ctx, key, "is being deleted"), c.releaseDeleted(ctx, cr, s))
 	case s.Suspended:
 		return c.reportUnfetched(ctx, key, "is suspended")
-	case s.Deleting:
-		return c.reportUnfetched(ctx, key, "is being deleted")
 	}
 	s.Key = key
 	if s.Static && key.IsOwn() {

@@ -261,12 +261,6 @@ type operation struct {
 	Value any    `json:"value"`
 }
 
-func (c *Controller) patchFinalizers(ctx context.Context, e appEntry, list []string) error {
-	return asGoneAnswer(c.patch(ctx, e.gvk, e.cr, "", []operation{
-		{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/metadata/finalizers", list},
-	}))
-}
-
 func (c *Controller) patch(ctx context.Context, gvk object.GVK, cr object.Object, sub string, ops []operation) error {
 	return c.patchAs(ctx, statusManager, patched{gvk, cr, sub}, ops)
 }

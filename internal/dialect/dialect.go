@@ -68,6 +68,8 @@ type Source struct {
 	MakerUID string
 	// Other is the controller that works on the custom resource, as its status shows; empty for none but truce.
 	Other string
+	// Finalizer is what another controller has put on the custom resource to clean its own storage before it goes; empty for none.
+	Finalizer string
 	// Static says that there is nothing to fetch of the source itself: apps read the charts in it.
 	Static         bool
 	ServiceAccount string // name of an account there whose image pull secrets are credentials, too; empty for none

@@ -223,6 +223,10 @@ func (h *Hooks) refresh(ctx context.Context) {
 	}
 	h.mu.Unlock()
 	for _, e := range due {
+		if !e.receiver.Deleting.IsZero() {
+			h.replace(e, h.released(ctx, *e))
+			continue
+		}
 		next := h.loaded(ctx, *e)
 		h.replace(e, next)
 		if err := h.writeStatus(ctx, next); err != nil && ctx.Err() == nil {

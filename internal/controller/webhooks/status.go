@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,15 +31,47 @@ func (h *Hooks) writeStatus(ctx context.Context, e entry) error {
 	if e.missing != "" {
 		h.Log.Warn("receiver", "name", r.Key.String(), "error", e.missing)
 	}
-	body, err := json.Marshal([]map[string]any{{"op": "add", "path": "/status", "value": next}})
+	return h.patch(ctx, e, []map[string]any{{"op": "add", "path": "/status", "value": next}}, "status")
+}
+
+// storageWait is how long another controller has to take its finalizer off a Receiver that is being deleted: one that works takes milliseconds.
+const storageWait = 5 * time.Second
+
+// released takes the finalizer of another controller off a Receiver that is being deleted, and returns the entry with the time of the next look. Flux's
+// notification-controller puts one on each, and where it does not run any more, the Receiver would stay for ever.
+func (h *Hooks) released(ctx context.Context, e entry) entry {
+	e.secret, e.path, e.missing = webhook.Secret{}, "", ""
+	e.due = time.Now().Add(time.Hour)
+	list, _ := e.cr.At("metadata", "finalizers").([]any)
+	left := slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v == e.receiver.Finalizer })
+	if len(left) == len(list) {
+		return e
+	}
+	if end := e.receiver.Deleting.Add(storageWait); time.Now().Before(end) {
+		e.due = end
+		return e
+	}
+	err := h.patch(ctx, e, []map[string]any{
+		{"op": "replace", "path": "/metadata/resourceVersion", "value": e.cr.ResourceVersion()}, {"op": "add", "path": "/metadata/finalizers", "value": left},
+	})
+	if err != nil {
+		h.Log.Warn("finalizer", "kind", h.Dialect.Kind().Kind, "name", e.receiver.Key.String(), "error", err.Error())
+		e.due = time.Now().Add(retryToken)
+	}
+	return e
+}
+
+// patch changes a Receiver, or a subresource of it. One that is gone, or that truce may only observe, is left.
+func (h *Hooks) patch(ctx context.Context, e entry, ops []map[string]any, sub ...string) error {
+	body, err := json.Marshal(ops)
 	if err != nil {
 		return err
 	}
 	res, err := h.Cluster.Resource(h.Dialect.Kind())
 	if err == nil {
-		_, err = h.Cluster.Dynamic().Resource(res.GVR).Namespace(r.Key.Namespace).Patch(ctx, r.Key.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}, "status")
+		_, err = h.Cluster.Dynamic().Resource(res.GVR).Namespace(e.receiver.Key.Namespace).Patch(ctx, e.receiver.Key.Name, types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}, sub...)
 	}
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) { // it is gone, or truce only observes
+	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
 		return nil
 	}
 	return err

@@ -45,7 +45,7 @@ func (ArtifactGenerators) Source(cr object.Object) dialect.Source {
 	s.Recipe = r.recipe(cr)
 	disabled, _ := cr.Annotation(swapi.ReconcileAnnotation)
 	s.Suspended = strings.EqualFold(disabled, swapi.DisabledValue)
-	s.Other = otherWatcher(cr)
+	s.Other, s.Finalizer = otherWatcher(cr), swapi.Finalizer
 	s.Problems, s.Notes = r.Problems, r.Notes
 	return s
 }

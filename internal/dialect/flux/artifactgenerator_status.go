@@ -104,14 +104,3 @@ func untypedMap(from map[string]string) map[string]any {
 	}
 	return out
 }
-
-// Finalizers returns those that remain without that of Flux's source-watcher, which cleans its own storage.
-func (ArtifactGenerators) Finalizers(cr object.Object) (left []string, changed bool) {
-	list, _ := cr.At("metadata", "finalizers").([]any)
-	for _, v := range list {
-		if name, _ := v.(string); name != swapi.Finalizer {
-			left = append(left, name)
-		}
-	}
-	return left, len(left) < len(list)
-}

@@ -28,7 +28,7 @@ func (GitRepositories) Source(cr object.Object) dialect.Source {
 func newSource(kind string, cr object.Object) dialect.Source {
 	s := dialect.Source{
 		Key: app.SourceKey{Kind: kind, Namespace: cr.Namespace(), Name: cr.Name()}, UID: cr.UID(), Generation: cr.Generation(),
-		Timeout: source.DefaultTimeout, Deleting: cr.At("metadata", "deletionTimestamp") != nil,
+		Timeout: source.DefaultTimeout, Deleting: cr.At("metadata", "deletionTimestamp") != nil, Finalizer: sourcev1.SourceFinalizer,
 	}
 	s.Request, _ = cr.Annotation(requestedAt)
 	return s

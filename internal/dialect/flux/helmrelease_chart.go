@@ -10,6 +10,7 @@ import (
 	sourcev1 "github.com/fluxcd/source-controller/api/v1"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 )
 
@@ -34,6 +35,13 @@ func (r *reading) chartSource(a *app.App, hr helmv2.HelmRelease) {
 	default:
 		r.chartTemplate(a, hr)
 	}
+}
+
+// HasMade reports whether helm-controller has made a source for a HelmRelease: a HelmChart.
+func (HelmReleases) HasMade(cr, source object.Object) bool {
+	name, _ := source.Label(helmNameLabel)
+	ns, _ := source.Label(helmNSLabel)
+	return source.GVK().Kind == helmChart && source.Name() == cr.Namespace()+"-"+cr.Name() && name == cr.Name() && ns == cr.Namespace()
 }
 
 // chartTemplate reads spec.chart. The template is read as it is: no HelmChart is written for it (ADR 20).

@@ -44,8 +44,9 @@ func (n Receivers) Receiver(cr object.Object) webhook.Receiver {
 	r.spec(cr, &spec, nil)
 	out := webhook.Receiver{
 		Key: webhook.Key{Namespace: cr.Namespace(), Name: cr.Name()}, Generation: cr.Generation(), Type: spec.Type, Events: spec.Events,
-		Interval: receiverInterval, Secret: referenceName(spec.SecretRef), Suspended: spec.Suspend,
+		Interval: receiverInterval, Secret: referenceName(spec.SecretRef), Suspended: spec.Suspend, Finalizer: notificationv1.NotificationFinalizer,
 	}
+	out.Deleting, _ = time.Parse(time.RFC3339, cr.StringAt("metadata", "deletionTimestamp")) // zero where there is none
 	out.Request, _ = cr.Annotation(requestedAt)
 	if spec.Interval != nil {
 		out.Interval = r.period("spec.interval", spec.Interval.Duration)

@@ -32,7 +32,11 @@ type Receiver struct {
 	Secret     string         // the name of a Secret of its namespace
 	Issuers    []Issuer       // of the tokens of its senders, for the type generic-oidc
 	Suspended  bool
-	Request    string // of a person to read it again; empty for none
+	// Deleting is since when its custom resource is being deleted; zero for one that is not.
+	Deleting time.Time
+	// Finalizer is what another controller has put on the custom resource to clean up before it goes; empty for none.
+	Finalizer string
+	Request   string // of a person to read it again; empty for none
 
 	Problems []app.Problem
 	Notes    []string
