@@ -27,7 +27,12 @@ func (b *summaryCache) summaries() []Summary {
 	for key, cr := range b.apps {
 		s := summarise(key, cr, policyOf(b.published, key.Namespace))
 		if cr.GVK() == registry.Kustomizations && !s.Observed { // else its objects do not bear our mark
-			s.State.Health = b.healthOf(key, cr, registry.Commands()[cr.GVK()].Summarize(cr))
+			status := registry.Commands()[cr.GVK()].Summarize(cr)
+			objects := b.objectsOf(key, cr, status)
+			s.State.Health = healthByObjects(cr, status, objects)
+			if s.State.Sync == report.Synced && slices.ContainsFunc(objects, isMissing) { // the status is from before
+				s.State.Sync = report.OutOfSync
+			}
 		}
 		out = append(out, s)
 	}
@@ -36,10 +41,10 @@ func (b *summaryCache) summaries() []Summary {
 	return out
 }
 
-// healthOf is the health of a Kustomization, whose status holds no word for it, by the watched objects.
-func (b *summaryCache) healthOf(key app.Key, cr object.Object, status dialect.Summary) health.Status {
+// objectsOf are the objects of a Kustomization, whose status holds no word for their health, by the watched objects.
+func (b *summaryCache) objectsOf(key app.Key, cr object.Object, status dialect.Summary) []report.Object {
 	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Health
-	return healthByObjects(cr, status, func(e dialect.ListedObject) health.Status {
+	return listedObjects(cr, status, func(e dialect.ListedObject) health.Status {
 		at, ok := found[e.ID]
 		switch {
 		case ok:
@@ -51,15 +56,30 @@ func (b *summaryCache) healthOf(key app.Key, cr object.Object, status dialect.Su
 	})
 }
 
+// listedObjects are the objects that the status of a Kustomization lists, with their health; none in another cluster. A Job that is not there after a
+// run that has succeeded is done: by its ttlSecondsAfterFinished the cluster deletes it.
+func listedObjects(cr object.Object, status dialect.Summary, of func(dialect.ListedObject) health.Status) []report.Object {
+	if isElsewhere(cr) {
+		return nil
+	}
+	var out []report.Object
+	for _, e := range status.Objects {
+		o := report.Object{ID: e.ID, Health: of(e)}
+		if isMissing(o) && e.ID.Group == "batch" && e.ID.Kind == "Job" && status.End.Reason == report.Succeeded {
+			o.Health = health.Status{Code: health.Healthy}
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+func isMissing(o report.Object) bool { return o.Health.Code == health.Missing }
+
 // healthByObjects is the health of a Kustomization: that of its worst object, or a worse one that the status holds, about objects that it does
 // not list. Objects in another cluster are as the status says.
-func healthByObjects(cr object.Object, status dialect.Summary, of func(dialect.ListedObject) health.Status) health.Status {
+func healthByObjects(cr object.Object, status dialect.Summary, objects []report.Object) health.Status {
 	if isElsewhere(cr) {
 		return status.End.Health(status.Recorded)
-	}
-	var objects []report.Object
-	for _, e := range status.Objects {
-		objects = append(objects, report.Object{ID: e.ID, Health: of(e)})
 	}
 	return status.End.Health(report.WorstHealth(objects).Worse(status.Recorded))
 }
@@ -72,7 +92,7 @@ func (c *Cluster) standing(ctx context.Context, cr object.Object, d Detail) heal
 	case cr.GVK() != registry.Kustomizations:
 		return d.Recorded.State.Health
 	}
-	return healthByObjects(cr, d.Recorded, func(e dialect.ListedObject) health.Status {
+	return healthByObjects(cr, d.Recorded, listedObjects(cr, d.Recorded, func(e dialect.ListedObject) health.Status {
 		o, err := c.engine.Live.Get(ctx, object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}, e.ID)
 		switch {
 		case errors.Is(err, live.ErrNotFound), errors.Is(err, live.ErrUnknownKind):
@@ -84,7 +104,7 @@ func (c *Cluster) standing(ctx context.Context, cr object.Object, d Detail) heal
 			return health.Explained(o, by.Assess(o))
 		}
 		return health.Status{Code: health.Healthy} // it is there
-	})
+	}))
 }
 
 // policyOf is how the first of the controllers runs that work for a namespace.

@@ -1,0 +1,29 @@
+package view_test
+
+import (
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/view"
+)
+
+// TestAListDoesNotSayMoreThanTheClusterHolds: an object went after the status was written, and no controller has seen it. A Job goes by itself.
+func TestAListDoesNotSayMoreThanTheClusterHolds(t *testing.T) {
+	cr, r := states()["synced"].resource(t, kustomizationText)
+	for kind, want := range map[string]words{
+		"Deployment": {"OutOfSync", "Missing", "Deployment.apps shop/web: not in the cluster, or without truce's label"},
+		"Job":        {"Synced", "Healthy", ""},
+	} {
+		entry := map[string]any{"id": "shop_web_apps_Deployment", "v": "v1"}
+		if kind == "Job" {
+			entry["id"] = "shop_web_batch_Job"
+		}
+		status, _ := cr["status"].(map[string]any)
+		status["inventory"] = map[string]any{"entries": []any{entry}}
+		all := view.SummariesOf(r.App, cr, map[object.ID]health.Status{})
+		if got := inState(all[0].State); got != want {
+			t.Errorf("without the %s: %q, want %q", kind, got, want)
+		}
+	}
+}
