@@ -34,7 +34,7 @@ func (v detailPrinter) applicationHead(d view.Detail) *table {
 		add("Status:", statusOfOther(d.Recorded), paintSync[d.Recorded.State.Sync])
 	}
 	if r.Message != "" {
-		add("Stopped:", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
+		add("Stopped:", r.Stop(), red)
 	}
 	for _, n := range r.Notes {
 		add("Note:", n, "")

@@ -85,7 +85,7 @@ func (f *appFlags) looked(
 func incomplete(found []view.Detail) error {
 	for _, d := range found {
 		if code := stoppedAt(d.Report.Stage, d.Report.Reason); code != exit.Same {
-			return &exit.Error{Code: code, Err: fmt.Errorf("%s: %s: %s", d.Report.App, d.Report.Stage, d.Report.Message)}
+			return &exit.Error{Code: code, Err: fmt.Errorf("%s: %s", d.Report.App, d.Report.Stop())}
 		}
 	}
 	return nil
@@ -180,7 +180,7 @@ func (v detailPrinter) head(d view.Detail) *table {
 		add("Status", statusOfOther(d.Recorded), paintSync[d.Recorded.State.Sync])
 	}
 	if r.Message != "" {
-		add("Stopped", fmt.Sprintf("at %s: %s", r.Stage, r.Message), red)
+		add("Stopped", r.Stop(), red)
 	}
 	for _, n := range r.Notes {
 		add("Note", n, "")
@@ -192,7 +192,10 @@ func (v detailPrinter) head(d view.Detail) *table {
 func revisionOf(d view.Detail) string {
 	text, applied := textOrNone(d.Report.Revision), d.Recorded.Revision
 	switch {
-	case d.Report.Revision == "" || d.App.Policy.Mode == app.Observe:
+	case d.App.Policy.Mode == app.Observe:
+	case d.Report.Revision == "" && applied != "":
+		text += " (applied: " + shortRevision(applied) + ")"
+	case d.Report.Revision == "":
 	case applied == "":
 		text += " (not yet applied)"
 	case d.Report.Stage != report.Done && applied != d.Report.Revision:

@@ -55,6 +55,15 @@ func (r Report) State() State {
 	return s
 }
 
+// Stop says at which stage the run has stopped, and why: what most messages begin with themselves.
+func (r Report) Stop() string {
+	stage := string(r.Stage) + " "
+	if r.Stage == Done || strings.HasPrefix(r.Message, stage) {
+		return r.Message
+	}
+	return strings.TrimSpace(stage) + ": " + r.Message
+}
+
 // FetchFailure says why Git may have a newer revision, and with which one the cluster is compared meanwhile; empty where the source was fetched.
 func (r Report) FetchFailure() string {
 	if r.Unfetched == "" || r.Revision == "" {

@@ -128,7 +128,7 @@ func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how 
 	d = Detail{App: a, Report: engine.App(ctx, a), Origin: c.origins(ctx, f.artifact, a)}
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
 	if d.Report.Stage != report.Done && d.Report.Stage != report.Apply {
-		return d, newest, &exit.Error{Code: exit.Render, Err: fmt.Errorf("%s is not adopted: %s: %s", a.Key, d.Report.Stage, d.Report.Message)}
+		return d, newest, &exit.Error{Code: exit.Render, Err: fmt.Errorf("%s is not adopted: %s", a.Key, d.Report.Stop())}
 	}
 	set, err := c.settled(ctx, f.artifact, a)
 	if err != nil {

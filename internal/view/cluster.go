@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
@@ -208,7 +209,7 @@ func (c *Cluster) sourceOf(ctx context.Context, key app.Key) (app.SourceKey, err
 	return translate.App(cr, app.Policy{}).Source, nil
 }
 
-// sourceHandled waits until the request has been acted on.
+// sourceHandled waits until the request has been acted on. That the source is not Ready then is an error.
 func (c *Cluster) sourceHandled(ctx context.Context, key app.SourceKey, token string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -219,12 +220,20 @@ func (c *Cluster) sourceHandled(ctx context.Context, key app.SourceKey, token st
 		}
 		c.watcher().Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) {
 			at, _ := ev.Object.At("status", "lastHandledReconcileAt").(string)
-			if ev.ID.Namespace == key.Namespace && ev.ID.Name == key.Name && at == token {
-				cancel(handled)
+			if ev.ID.Namespace != key.Namespace || ev.ID.Name != key.Name || at != token {
+				return
 			}
+			if ready := conditionOf(ev.Object, "Ready"); ready.status == "False" {
+				cancel(&exit.Error{Code: exit.Render, Err: fmt.Errorf("%s: %s; --with-source=false runs the revision that was fetched before", key, ready.message)})
+			}
+			cancel(handled)
 		})
 		<-ctx.Done()
-		if err := context.Cause(ctx); !errors.Is(err, handled) {
+		var refused *exit.Error
+		switch err := context.Cause(ctx); {
+		case errors.As(err, &refused):
+			return err
+		case !errors.Is(err, handled):
 			return fmt.Errorf("wait for %s to be looked at: %w (does the controller run?)", key, err)
 		}
 	}

@@ -274,7 +274,7 @@ func (t *explanation) judged(ctx context.Context, f fetchedSource, how controlle
 	holdCorrections(d.Report, waitsFor(*s.App, Preview{}))
 	s.Stage, s.Reason = d.Report.Stage, d.Report.Reason
 	if d.Report.Message != "" {
-		t.unknown(fmt.Sprintf("The look at the app ended at %s: %s.", d.Report.Stage, d.Report.Message))
+		t.unknown(fmt.Sprintf("The look at the app ended: %s.", d.Report.Stop()))
 	}
 	if err := t.fought(ctx, &d, engine.Catalogue(), claimants); err != nil {
 		return err
