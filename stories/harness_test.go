@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	if code, ok := compose.RunHidden(os.Args[1:]); ok {
 		os.Exit(code)
 	}
-	kubetest.Main(m)
+	kubetest.Main(m, eachPermissionIsUsed)
 }
 
 // patience is how long a story waits for what must come. It is a limit, not a measure: on a machine that does much else, what takes a

@@ -40,8 +40,10 @@ const (
 )
 
 var (
-	read  = []string{"get", "list", "watch"}
-	write = []string{"create", "patch", "delete"}
+	// follow is for custom resources that are seen by a watch alone.
+	follow = []string{"list", "watch"}
+	read   = []string{"get", "list", "watch"}
+	write  = []string{"create", "patch", "delete"}
 )
 
 // ControllerRules returns what a controller needs for its own work, whatever it applies: reading custom resources, its records, its Leases, and evidence.
@@ -49,9 +51,9 @@ func ControllerRules() []Rule {
 	return []Rule{
 		{Group: fluxApps, Resources: []string{"kustomizations"}, Verbs: read, For: "read Kustomizations"},
 		{Group: fluxHelm, Resources: []string{"helmreleases"}, Verbs: read, For: "read HelmReleases"},
-		{Group: fluxSources, Resources: []string{"gitrepositories", "ocirepositories", "buckets", "helmrepositories", "helmcharts", "externalartifacts"}, Verbs: read, For: "read GitRepositories, OCIRepositories, Buckets, HelmRepositories, HelmCharts and ExternalArtifacts"},
-		{Group: fluxMakers, Resources: []string{"artifactgenerators"}, Verbs: read, For: "read ArtifactGenerators", Without: "no artifacts of ArtifactGenerators"},
-		{Group: fluxNotices, Resources: []string{"providers", "alerts", "receivers"}, Verbs: read, For: "read Providers, Alerts and Receivers", Without: "no messages to Providers, and no webhooks"},
+		{Group: fluxSources, Resources: []string{"gitrepositories", "ocirepositories", "buckets", "helmrepositories", "helmcharts", "externalartifacts"}, Verbs: follow, For: "read GitRepositories, OCIRepositories, Buckets, HelmRepositories, HelmCharts and ExternalArtifacts"},
+		{Group: fluxMakers, Resources: []string{"artifactgenerators"}, Verbs: follow, For: "read ArtifactGenerators", Without: "no artifacts of ArtifactGenerators"},
+		{Group: fluxNotices, Resources: []string{"providers", "alerts", "receivers"}, Verbs: follow, For: "read Providers, Alerts and Receivers", Without: "no messages to Providers, and no webhooks"},
 		{Group: argo, Resources: []string{"applications"}, Verbs: read, For: "read Applications"},
 		{Group: argo, Resources: []string{"appprojects"}, Verbs: []string{"get"}, For: "find the subscriptions to messages of AppProjects", Without: "no messages to those who subscribed by an AppProject"},
 		{Resources: []string{"configmaps"}, Verbs: slices.Concat(read, write), For: "write inventories and how the controller runs; read ConfigMaps that apps name"},
@@ -99,14 +101,16 @@ func StatusRules() []Rule {
 	return []Rule{
 		{Group: fluxApps, Resources: []string{"kustomizations", "kustomizations/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
 		{Group: fluxHelm, Resources: []string{"helmreleases", "helmreleases/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
-		{Group: fluxSources, Resources: []string{"gitrepositories", "gitrepositories/status", "ocirepositories", "ocirepositories/status", "buckets", "buckets/status", "helmrepositories", "helmrepositories/status", "helmcharts", "helmcharts/status"}, Verbs: []string{"patch"}, For: "write status"},
+		{Group: fluxSources, Resources: []string{"gitrepositories", "gitrepositories/status", "ocirepositories", "ocirepositories/status", "buckets", "buckets/status", "helmrepositories", "helmrepositories/status", "helmcharts", "helmcharts/status"}, Verbs: []string{"patch"}, For: "write status, and end deletions that a controller of Flux which is gone would hold"},
 		{Group: fluxMakers, Resources: []string{"artifactgenerators", "artifactgenerators/status"}, Verbs: []string{"patch"}, For: "write status and finalizers of ArtifactGenerators", Without: "no status of ArtifactGenerators"},
 		{Group: fluxSources, Resources: []string{"externalartifacts"}, Verbs: write, For: "write the ExternalArtifacts of ArtifactGenerators", Without: "ArtifactGenerators fail"},
 		{Group: fluxSources, Resources: []string{"externalartifacts/status"}, Verbs: []string{"patch"}, For: "write the status of ExternalArtifacts of ArtifactGenerators", Without: "ExternalArtifacts of ArtifactGenerators have no status"},
+		{Group: fluxSources, Resources: []string{"helmcharts"}, Verbs: []string{"delete"}, For: "delete the HelmChart that helm-controller made for a HelmRelease, with it", Without: "such HelmCharts stay"},
+		{Group: fluxNotices, Resources: []string{"receivers"}, Verbs: []string{"patch"}, For: "end deletions that a controller of Flux which is gone would hold", Without: "such Receivers stay"},
 		{Group: fluxNotices, Resources: []string{"providers/status", "alerts/status", "receivers/status"}, Verbs: []string{"patch"}, For: "write status", Without: "no status of Providers, Alerts and Receivers"},
 		{Group: argo, Resources: []string{"applications", "applications/status"}, Verbs: []string{"patch"}, For: "write status, and end an operation"},
 		{
-			Group: admission, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"get", "list", "patch", "create", "delete"}, ClusterOnly: true,
+			Group: admission, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"get", "patch", "create", "delete"}, ClusterOnly: true,
 			For: "configure the admission witness (--witness), and remove it", Without: "no --witness",
 		},
 		{

@@ -49,11 +49,19 @@ var process struct {
 // Main runs the tests of a package and then ends the API server that they used. A package whose tests call Start has
 //
 //	func TestMain(m *testing.M) { kubetest.Main(m) }
-func Main(m *testing.M) {
+//
+// Where all of them have passed, each of the checks judges what the server was asked in the end.
+func Main(m *testing.M, checks ...func(all []Entry) error) {
 	process.Lock()
 	process.inMain = true
 	process.Unlock()
 	code := m.Run()
+	if code == 0 {
+		if err := checkAll(checks); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 1
+		}
+	}
 	if err := stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "kubetest:", err)
 		code = 1
@@ -77,6 +85,26 @@ func Start(t *testing.T) *Cluster {
 		t.Fatal(process.err)
 	}
 	return process.cluster
+}
+
+// checkAll has the checks judge the requests that the shared API server has answered. The last ones may be missing.
+func checkAll(checks []func([]Entry) error) error {
+	process.Lock()
+	defer process.Unlock()
+	if process.cluster == nil || len(checks) == 0 {
+		return nil
+	}
+	log := process.cluster.audit
+	log.mu.Lock()
+	defer log.mu.Unlock()
+	if err := log.read(); err != nil {
+		return fmt.Errorf("kubetest: audit: %w", err)
+	}
+	var err error
+	for _, check := range checks {
+		err = errors.Join(err, check(log.entries))
+	}
+	return err
 }
 
 // stop ends the shared API server, if a test has started it.
