@@ -5,7 +5,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
@@ -16,29 +15,17 @@ func (v detailPrinter) applicationHead(d view.Detail) *table {
 	const labels = 20 - gap
 	r, state := d.Report, stateOf(d)
 	t := &table{least: []int{labels}}
-	add := func(label, text string, p paint) { t.add(cell{label, faint}, cell{text, p}) }
-	add("Name:", namespacedName(r.App), bold)
+	add := func(label, text string, p paint) { t.add(cell{label + ":", faint}, cell{text, p}) }
+	add("Name", namespacedName(r.App), bold)
 	for _, line := range d.Recorded.Lines {
 		add(line.Label, line.Text, "")
 	}
-	add("Sync Status:", statusLine(state, d), paintSync[state.Sync])
-	add("Health Status:", string(state.Health.Code)+inBrackets(state.Health.Message), paintHealth[state.Health.Code])
+	add("Sync Status", statusLine(state, d), paintSync[state.Sync])
+	add("Health Status", string(state.Health.Code)+inBrackets(state.Health.Message), paintHealth[state.Health.Code])
 	if n := verdictCounts(r); n != "" {
-		add("Fields:", n, "")
+		add("Fields", n, "")
 	}
-	if d.App.Suspended {
-		add("Suspended:", "yes: drift is seen, nothing is written", yellow)
-	}
-	if d.App.Policy.Mode == app.Observe {
-		add("Mode:", observing, "")
-		add("Status:", statusOfOther(d.Recorded), paintSync[d.Recorded.State.Sync])
-	}
-	if r.Message != "" {
-		add("Stopped:", r.Stop(), red)
-	}
-	for _, n := range r.Notes {
-		add("Note:", n, "")
-	}
+	addStanding(add, d)
 	return t
 }
 

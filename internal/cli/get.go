@@ -172,6 +172,12 @@ func (v detailPrinter) head(d view.Detail) *table {
 	add("Revision", revisionOf(d), "")
 	add("Sync", state.SyncText()+inBrackets(verdictCounts(r)), paintSync[state.Sync])
 	add("Health", string(state.Health.Code)+inBrackets(state.Health.Message), paintHealth[state.Health.Code])
+	addStanding(add, d)
+	return t
+}
+
+// addStanding adds the lines about what keeps an app from being written, or its run from its end.
+func addStanding(add func(label, text string, p paint), d view.Detail) {
 	if d.App.Suspended {
 		add("Suspended", "yes: drift is seen, nothing is written", yellow)
 	}
@@ -179,13 +185,12 @@ func (v detailPrinter) head(d view.Detail) *table {
 		add("Mode", observing, "")
 		add("Status", statusOfOther(d.Recorded), paintSync[d.Recorded.State.Sync])
 	}
-	if r.Message != "" {
-		add("Stopped", r.Stop(), red)
+	if d.Report.Message != "" {
+		add("Stopped", d.Report.Stop(), red)
 	}
-	for _, n := range r.Notes {
+	for _, n := range d.Report.Notes {
 		add("Note", n, "")
 	}
-	return t
 }
 
 // revisionOf is the revision that the app was compared with, and which one is applied where that is another.

@@ -90,9 +90,9 @@ func shopApplication() view.Detail {
 		},
 		Target: "main", Conditions: []dialect.Condition{{Type: "SharedResourceWarning", Message: "Service shop/web is part of others/web, too", Since: epoch}},
 		Lines: []dialect.SummaryLine{
-			{Label: "Project:", Text: "default"}, {Label: "Server:", Text: "https://kubernetes.default.svc"}, {Label: "Namespace:", Text: "shop"},
-			{Label: "Source:"}, {Label: "- Repo:", Text: "https://git.example/shop"}, {Label: "  Target:", Text: "main"}, {Label: "  Path:", Text: "apps/web"},
-			{Label: "Sync Policy:", Text: "Automated (Prune)"},
+			{Label: "Project", Text: "default"}, {Label: "Server", Text: "https://kubernetes.default.svc"}, {Label: "Namespace", Text: "shop"},
+			{Label: "Source"}, {Label: "- Repo", Text: "https://git.example/shop"}, {Label: "  Target", Text: "main"}, {Label: "  Path", Text: "apps/web"},
+			{Label: "Sync Policy", Text: "Automated (Prune)"},
 		},
 	}
 	return d

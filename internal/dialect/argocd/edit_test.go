@@ -224,9 +224,9 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 		History:    []dialect.HistoryEntry{{Revision: "aaaa", At: at, By: "jane", Source: "https://git.example/demo"}},
 		Conditions: []dialect.Condition{{Type: "SharedResourceWarning", Message: "shared", Since: at}},
 		Lines: []dialect.SummaryLine{
-			{Label: "Project:", Text: "default"}, {Label: "Server:", Text: "https://kubernetes.default.svc"}, {Label: "Namespace:", Text: "grokdevops"},
-			{Label: "Source:"}, {Label: "- Repo:", Text: "https://git.example/demo"}, {Label: "  Target:", Text: "main"}, {Label: "  Path:", Text: "app"},
-			{Label: "Sync Policy:", Text: "Automated (Prune)"},
+			{Label: "Project", Text: "default"}, {Label: "Server", Text: "https://kubernetes.default.svc"}, {Label: "Namespace", Text: "grokdevops"},
+			{Label: "Source"}, {Label: "- Repo", Text: "https://git.example/demo"}, {Label: "  Target", Text: "main"}, {Label: "  Path", Text: "app"},
+			{Label: "Sync Policy", Text: "Automated (Prune)"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -251,13 +251,13 @@ func summaryLines(cr object.Object) (lines []dialect.SummaryLine, target string)
 	if server == "" {
 		server = text("destination", "name")
 	}
-	add("Project:", project)
-	add("Server:", server)
-	add("Namespace:", text("destination", "namespace"))
+	add("Project", project)
+	add("Server", server)
+	add("Namespace", text("destination", "namespace"))
 	sources, _ := spec["sources"].([]any)
-	add("Sources:", "")
+	add("Sources", "")
 	if len(sources) == 0 {
-		lines[len(lines)-1].Label = "Source:"
+		lines[len(lines)-1].Label = "Source"
 		sources = []any{spec["source"]}
 	}
 	for i, v := range sources {
@@ -267,15 +267,15 @@ func summaryLines(cr object.Object) (lines []dialect.SummaryLine, target string)
 		if i == 0 {
 			target = at
 		}
-		add("- Repo:", repoShown(get("repoURL")))
-		add("  Target:", at)
-		for _, f := range []struct{ label, key string }{{"  Path:", "path"}, {"  Ref:", "ref"}} {
+		add("- Repo", repoShown(get("repoURL")))
+		add("  Target", at)
+		for _, f := range []struct{ label, key string }{{"  Path", "path"}, {"  Ref", "ref"}} {
 			if get(f.key) != "" {
 				add(f.label, get(f.key))
 			}
 		}
 	}
-	add("Sync Policy:", policyShown(cr))
+	add("Sync Policy", policyShown(cr))
 	if target == "" {
 		target = "HEAD"
 	}

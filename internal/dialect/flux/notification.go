@@ -1,6 +1,7 @@
 package flux
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -137,10 +138,12 @@ func (n Notifications) Alert(cr object.Object) route.Alert {
 }
 
 func (n Notifications) source(r *reading, field, home string, s notificationv1.CrossNamespaceObjectReference) route.Source {
-	out := route.Source{Kind: s.Kind, Name: s.Name, Namespace: s.Namespace, Labels: s.MatchLabels}
-	if out.Namespace == "" {
-		out.Namespace = home
-	}
+	return route.Source{Kind: s.Kind, Name: s.Name, Namespace: r.namespaceOf(field, home, s, n.SameNamespace), Labels: s.MatchLabels}
+}
+
+// namespaceOf is the namespace of what an Alert or a Receiver names in a field: that of its own custom resource where none is said.
+func (r *reading) namespaceOf(field, home string, s notificationv1.CrossNamespaceObjectReference, staysHome bool) string {
+	namespace := cmp.Or(s.Namespace, home)
 	switch {
 	case s.Kind == "":
 		r.Problem(field+".kind", "required")
@@ -148,11 +151,11 @@ func (n Notifications) source(r *reading, field, home string, s notificationv1.C
 		r.Problem(field+".name", "required; * is for all")
 	case len(s.MatchLabels) > 0 && s.Name != "*":
 		r.Problem(field+".matchLabels", "want the name * beside it")
-	case n.SameNamespace && out.Namespace != home:
-		r.Problem(field+".namespace", "%s is another namespace, which --no-cross-namespace-refs refuses", out.Namespace)
+	case staysHome && namespace != home:
+		r.Problem(field+".namespace", "%s is another namespace, which --no-cross-namespace-refs refuses", namespace)
 		r.Problems[len(r.Problems)-1].Denied = true
 	}
-	return out
+	return namespace
 }
 
 // matchesNone stands for a list of which no expression is one.

@@ -104,23 +104,10 @@ func (r *reading) filter(field, kind, text string) cel.Expression {
 type resourcePlace struct{ field, home, kind string }
 
 func (n Receivers) resource(r *reading, at resourcePlace, s notificationv1.ReceiverResource) webhook.Resource {
-	field, home := at.field, at.home
-	out := webhook.Resource{Kind: s.Kind, Namespace: s.Namespace, Name: s.Name, Labels: s.MatchLabels, Filter: r.filter(field+".filter", at.kind, s.Filter)}
-	if out.Namespace == "" {
-		out.Namespace = home
+	return webhook.Resource{
+		Kind: s.Kind, Namespace: r.namespaceOf(at.field, at.home, s.CrossNamespaceObjectReference, n.SameNamespace), Name: s.Name, Labels: s.MatchLabels,
+		Filter: r.filter(at.field+".filter", at.kind, s.Filter),
 	}
-	switch {
-	case s.Kind == "":
-		r.Problem(field+".kind", "required")
-	case s.Name == "":
-		r.Problem(field+".name", "required; * is for all")
-	case len(s.MatchLabels) > 0 && s.Name != "*":
-		r.Problem(field+".matchLabels", "want the name * beside it")
-	case n.SameNamespace && out.Namespace != home:
-		r.Problem(field+".namespace", "%s is another namespace, which --no-cross-namespace-refs refuses", out.Namespace)
-		r.Problems[len(r.Problems)-1].Denied = true
-	}
-	return out
 }
 
 // Status returns the status of a Receiver. Its words are Flux's, so that beside Flux's notification-controller neither writes over the other.
