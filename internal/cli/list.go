@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,8 @@ Synced and Healthy; with -o wide it is the message of the app's status.
 
 An app that truce only observes shows what its status says, and whose word that is: Synced (Flux's).
 HEALTH is that word, too; Flux gives none without health checks. What truce itself sees of such an app:
-truce app get, truce app diff, and over time truce history.`,
+truce app get, truce app diff, and over time truce history. A note says so where the controller whose words
+these are gives no sign of life: it neither renews a Lease nor answers at its status page.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.connected(cmd.Context(), func(c *Cluster) error { return l.run(cmd.Context(), c) })
 		},
@@ -79,7 +81,24 @@ func (l *listFlags) run(ctx context.Context, c *Cluster) error {
 			return err
 		}
 	}
-	return l.print(found)
+	if err := l.print(found); err != nil {
+		return err
+	}
+	if l.output == "" || l.output == "wide" {
+		l.noteAbsence(ctx, c, found)
+	}
+	return nil
+}
+
+// noteAbsence says that a list may be out of date, where the controller whose words it shows gives no sign of life.
+func (l *listFlags) noteAbsence(ctx context.Context, c *Cluster, found []view.Summary) {
+	i := slices.IndexFunc(found, func(s view.Summary) bool { return !s.Observed })
+	if i < 0 {
+		return
+	}
+	if doubt, err := c.ControllerAbsence(ctx, found[i].Key.Namespace); err == nil && doubt != "" {
+		fmt.Fprintf(l.program.env.Err, "note: %s: SYNC and MESSAGE are as they were last written\n", doubt)
+	}
 }
 
 func (l *listFlags) print(found []view.Summary) error {

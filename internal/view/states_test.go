@@ -242,6 +242,7 @@ type oneApp struct {
 	cr     object.Object
 	health map[object.ID]health.Status
 	detail view.Detail
+	doubt  string // that a controller runs
 }
 
 func (o oneApp) Connect(context.Context, cluster.Target) (*cli.Cluster, error) {
@@ -259,7 +260,7 @@ func (o oneApp) Follow(_ context.Context, _ string, seen func([]view.Summary) bo
 
 func (o oneApp) Inspect(context.Context, app.Key) (view.Detail, error) { return o.detail, nil }
 
-func (oneApp) ControllerAbsence(context.Context, string) (string, error) { return "", nil }
+func (o oneApp) ControllerAbsence(context.Context, string) (string, error) { return o.doubt, nil }
 
 func inList(t *testing.T, cr object.Object, r report.Report) words {
 	t.Helper()
