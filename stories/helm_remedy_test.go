@@ -106,6 +106,18 @@ func TestAFailedInstallIsUninstalled(t *testing.T) {
 	}
 }
 
+// TestAReleaseIsInstalledAgainAfterItsLastFailureWasUninstalled: no retry is left for the upgrade, and the install is none.
+func TestAReleaseIsInstalledAgainAfterItsLastFailureWasUninstalled(t *testing.T) {
+	w := newWorld(t, app.Policy{}, chartWithRemedies)
+	w.release("web", "  upgrade: {remediation: {retries: 0, remediateLastFailure: true, strategy: uninstall}}\n")
+	w.released("web", 1, "1.0.0")
+	w.repo.Commit(map[string]string{"charts/web/values.yaml": "upgrade: \"3\"\ntest: \"0\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.1.0\n"}, "fails")
+	w.helmReason("Ready", "True", "InstallSucceeded", "web@1.1.0")
+	if got := w.storedReleases("web"); got != "1:deployed" {
+		t.Errorf("stored: %s", got)
+	}
+}
+
 func TestTestsOfARelease(t *testing.T) {
 	w := newWorld(t, app.Policy{}, chartWithRemedies)
 	w.release("web", "  test: {enable: true}\n  upgrade: {remediation: {retries: 0, remediateLastFailure: true}}\n")

@@ -52,7 +52,7 @@ type State string
 
 // The states, each with what follows.
 const (
-	Absent    State = "absent"    // nothing is installed: it is installed, unless that has failed too often
+	Absent    State = "absent"    // nothing is installed: it is installed, unless that has failed too often; failed upgrades do not count
 	Pending   State = "pending"   // an action has begun and not ended: it goes on
 	Replaced  State = "replaced"  // an action has begun for what is not asked for any more, or by others: it has failed, and an upgrade follows
 	Renamed   State = "renamed"   // a chart or a release of another name is there: it is uninstalled, so that what is asked for is installed then
@@ -79,8 +79,7 @@ func Decide(in Input) Decision {
 	switch d.State {
 	case Absent:
 		d.Action = hook.Install
-		if in.Attempts.Install > 0 && exhausted(in.Spec.AfterInstall, in.Attempts.Install) ||
-			in.Attempts.Upgrade > 0 && exhausted(in.Spec.AfterUpgrade, in.Attempts.Upgrade) {
+		if in.Attempts.Install > 0 && exhausted(in.Spec.AfterInstall, in.Attempts.Install) {
 			d.Action, d.Blocked = hook.Keep, remedy.RetriesExceeded
 		}
 	case Replaced:
@@ -184,12 +183,16 @@ func (in Input) rollbackTarget(r remedy.Remedy) int {
 	return 0
 }
 
-// AfterRemedy is whether what is asked for is tried again after its failure was remedied.
+// AfterRemedy is whether what is asked for is tried again after its failure was remedied. An upgrade whose remedy was to uninstall is followed by an install,
+// as in Flux: otherwise the last failure would leave nothing in its place.
 func AfterRemedy(spec release.Spec, a remedy.Attempts) remedy.Blocked {
 	in := Input{Spec: spec, Attempts: a}
 	failures := a.Upgrade
-	if in.isInstall() {
+	switch {
+	case in.isInstall():
 		failures = a.Install
+	case spec.AfterUpgrade.OnFailure == remedy.UninstallOnFailure:
+		return remedy.NotBlocked
 	}
 	if exhausted(in.remedy(), failures) {
 		return remedy.RetriesExceeded

@@ -25,6 +25,8 @@ func TestDecide(t *testing.T) {
 		{"it was uninstalled, and its history kept", Input{Stored: []Stored{{Revision: 3, Status: hook.Uninstalled}}}, "absent install 0 "},
 		{"the install has failed too often and was uninstalled", Input{Attempts: installed}, "absent  0 RetriesExceeded"},
 		{"the install has failed, and is tried again", Input{Attempts: installed, Spec: release.Spec{AfterInstall: remove}}, "absent install 0 "},
+		{"the upgrade has failed too often and was uninstalled", Input{Attempts: once}, "absent install 0 "},
+		{"it was uninstalled for that, with its history kept, and the install has failed", Input{Stored: []Stored{{Revision: 3, Status: hook.Uninstalled}}, Attempts: remedy.Attempts{Upgrade: 1, Install: 1, Action: string(hook.Install)}}, "absent  0 RetriesExceeded"},
 		{"a process was killed", Input{Stored: []Stored{{Revision: 1, Status: hook.PendingInstall}}, Wanted: true}, "pending  0 "},
 		{"a process was killed, and something else is wanted", Input{Stored: []Stored{{Revision: 1, Status: hook.PendingInstall}}}, "replaced upgrade 0 "},
 		{"a process was killed in a rollback", Input{Stored: []Stored{{Revision: 3, Status: hook.PendingRollback}}}, "pending  0 "},
