@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -66,7 +67,7 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 	if err := r.listReleases(ctx); err != nil {
 		return &stageError{report.ClusterFailed, err}
 	}
-	if err := r.newestRelease(ctx, &q); err != nil {
+	if err := errors.Join(r.newestRelease(ctx, &q), r.keepFormer(&q)); err != nil {
 		return &stageError{report.RenderFailed, err}
 	}
 	q.Marks = marksOf(r.app)
@@ -164,6 +165,19 @@ func completed(of, by *release.Request) *release.Request {
 		out.APIVersions = by.APIVersions
 	}
 	return &out
+}
+
+// keepFormer completes the request by the release whose values are kept. As in Helm it is the one that is deployed: what has failed is not kept.
+func (r *appRun) keepFormer(q *release.Request) error {
+	i := slices.IndexFunc(r.chart.stored, func(s releases.Stored) bool { return s.Status == hook.Deployed })
+	if q.Former != release.KeepFormer || i <= 0 {
+		return nil
+	}
+	text, err := r.chart.stored[i].Text()
+	if err == nil {
+		q.Deployed = &release.Stored{Text: text}
+	}
+	return err
 }
 
 // newestRelease completes the request by the newest stored release.

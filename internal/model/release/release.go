@@ -38,7 +38,7 @@ type Request struct {
 	Schema Schema `json:",omitempty"`
 	// Hooks says what becomes of hooks by MakeObjects.
 	Hooks Hooks `json:",omitempty"`
-	// Former says whether the values of Newest are kept below those that are asked for.
+	// Former says whether the values of the release that is deployed, and of its chart, are kept below those that are asked for.
 	Former Former `json:",omitempty"`
 	// Mode says whether Newest may be what is made.
 	Mode Mode `json:",omitempty"`
@@ -46,6 +46,8 @@ type Request struct {
 	Marks overlay.Metadata `json:",omitzero"`
 	// Newest is the newest release that is stored; nil for none. Without it nothing comes of it but objects.
 	Newest *Stored `json:",omitempty"`
+	// Deployed is the release that Former is about; nil where that is Newest.
+	Deployed *Stored `json:",omitempty"`
 	// Past is the revision of the newest release; a new one has the next.
 	Past int `json:",omitempty"`
 	// Trace asks for Release.Origins, which costs a render for each key that a field may come from.

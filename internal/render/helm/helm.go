@@ -9,13 +9,16 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"path"
 
+	"helm.sh/helm/v4/pkg/chart/common/util"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release"
@@ -80,10 +83,14 @@ func (h Renderer) renderChart(ctx context.Context, r render.Request, asked *look
 	if err != nil {
 		return render.Result{}, err
 	}
-	if newest != nil && r.Chart.Former == release.KeepFormer {
-		values = loader.MergeMaps(orEmpty(newest.Config), values)
+	b := build{renderer: h, request: r, lookups: asked, chart: chart}
+	if r.Chart.Former == release.KeepFormer && newest != nil {
+		if b.former, err = decodeRelease(cmp.Or(r.Chart.Deployed, r.Chart.Newest)); err != nil {
+			return render.Result{}, err
+		}
+		values = loader.MergeMaps(orEmpty(b.former.Config), values)
 	}
-	b := build{renderer: h, request: r, lookups: asked, chart: chart, values: values, digest: digestOf(values)}
+	b.values, b.digest = values, digestOf(values)
 	if r.Chart.Mode == release.Wanted && b.isReleased(newest) && r.Chart.Newest.Trust == release.Trusted && b.hasValuesFilesOf(newest) {
 		return b.stored(ctx, newest)
 	}
@@ -116,8 +123,19 @@ type build struct {
 	values   map[string]any
 	digest   string // of values
 	lookups  *lookups
+	former   *releasev1.Release // whose values are kept, those of its chart too; nil for none
 
 	processed *chartv2.Chart // see processedChart; nil before that
+}
+
+// load reads the chart. As with helm upgrade --reuse-values, the values of the former release and its chart take the place of the chart's own.
+func (b *build) load() (*chartv2.Chart, error) {
+	chart, err := loadChart(b.request)
+	if err != nil || b.former == nil {
+		return chart, err
+	}
+	chart.Values, err = util.CoalesceValues(b.former.Chart, cloneValues(orEmpty(b.former.Config)))
+	return chart, err
 }
 
 // processedChart is the chart as its values make it: without the dependencies that they leave out, and with what it takes from the values of the others.
@@ -125,7 +143,7 @@ func (b *build) processedChart() (*chartv2.Chart, error) {
 	if b.processed != nil {
 		return b.processed, nil
 	}
-	chart, err := loadChart(b.request) // rendering may have changed the other one
+	chart, err := b.load() // rendering may have changed the other one
 	if err != nil {
 		return nil, err
 	}

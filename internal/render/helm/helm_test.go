@@ -175,6 +175,36 @@ func TestAReleaseOfHelmControllerIsKept(t *testing.T) {
 	}
 }
 
+// TestTheValuesOfTheFormerReleaseAreKept as helm upgrade --reuse-values keeps them: those of its chart, too, and not those of a release that has failed.
+func TestTheValuesOfTheFormerReleaseAreKept(t *testing.T) {
+	r := chartOf("{{ .Values.a }} {{ .Values.b }} {{ .Values.c }}")
+	files := r.Files.(tree).MapFS
+	files["values.yaml"] = &fstest.MapFile{Data: []byte("a: chart 1\nb: chart 1\nc: chart 1\n")}
+	r.Chart.Values = []release.Values{{Text: "a: asked 1\nb: asked 1"}}
+	first, err := renderer().Render(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files["values.yaml"] = &fstest.MapFile{Data: []byte("a: chart 2\nb: chart 2\nc: chart 2\n")}
+	files["Chart.yaml"] = &fstest.MapFile{Data: []byte("{apiVersion: v2, name: c, version: 2.0.0}")}
+	r.Chart.Values, r.Chart.Former = []release.Values{{Text: "b: asked 2"}}, release.KeepFormer
+	second := again(t, r, first.Release, release.Trusted)
+	if got := string(second.Text); second.Step != hook.Upgrade || !strings.Contains(got, "asked 1 asked 2 chart 1") {
+		t.Errorf("%s: %s", second.Step, got)
+	}
+	for _, trust := range []release.Trust{release.Trusted, release.Foreign} {
+		if third := again(t, r, second, trust); third.Step != hook.Keep || third.Config != second.Config {
+			t.Errorf("%s %s, values %s: want the release as it is, with %s", trust, third.Step, third.Config, second.Config)
+		}
+	}
+	c := *r.Chart
+	r.Chart = &c
+	c.Mode, c.Deployed, c.Values = release.Again, &release.Stored{Text: first.Release.Text}, nil
+	if got := string(again(t, r, second, release.Trusted).Text); !strings.Contains(got, "asked 1 asked 1 chart 1") {
+		t.Errorf("after a failure: %s", got)
+	}
+}
+
 func withManifest(t *testing.T, text []byte, manifest string) []byte {
 	t.Helper()
 	var r map[string]any

@@ -77,7 +77,7 @@ func (b *build) render(ctx context.Context, newest *releasev1.Release) (render.R
 
 // execute runs the templates, and sorts what they give into hooks and manifests.
 func (b *build) execute(ctx context.Context, options common.ReleaseOptions, values map[string]any, schema release.Schema) (output, error) {
-	chart, err := loadChart(b.request) // Helm changes the chart that it renders
+	chart, err := b.load() // Helm changes the chart that it renders
 	if err != nil {
 		return output{}, err
 	}

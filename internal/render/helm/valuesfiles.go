@@ -37,8 +37,11 @@ func (b *build) isVersion(stored string) bool {
 // the same values then.
 func (b *build) hasValuesFilesOf(r *releasev1.Release) bool {
 	files, known := r.Chart.Metadata.Annotations[filesKey]
-	if known || b.valuesFiles() == "" {
+	switch {
+	case known || b.valuesFiles() == "":
 		return files == b.valuesFiles()
+	case b.former != nil: // whose values take the place of those of files
+		return true
 	}
 	chart, err := b.processedChart()
 	if err != nil {
