@@ -2,6 +2,7 @@ package stories
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -78,6 +79,28 @@ func TestAReleaseWaitsForItsKinds(t *testing.T) {
 	}
 	w.piped(strings.ReplaceAll(definitionOfThing, "NAMESPACE", w.ns), "create", "--field-manager=stories")
 	w.released("web", 1, "1.0.0")
+}
+
+// TestALabelThatIsNoStringIsNoAttempt: as in Helm nothing is stored and nothing is applied, so that an upgrade leaves what is deployed.
+func TestALabelThatIsNoStringIsNoAttempt(t *testing.T) {
+	const of = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, %s: {x: %s}}\ndata: {v: \"%s\"}\n"
+	w := newWorld(t, app.Policy{}, "-- charts/web/Chart.yaml --\n{apiVersion: v2, name: web, version: 1.0.0}\n-- charts/web/templates/a.yaml --\n"+fmt.Sprintf(of, "a", "labels", "1", "one"))
+	w.release("web", "  upgrade: {remediation: {retries: 1}}\n")
+	w.helmReason("Ready", "False", "InstallFailed", "charts/web/templates/a.yaml:1", "metadata.labels.x is no string")
+	w.looksAgain("web", "once")
+	if o := w.get(helmReleases, "web"); conditionText(o, "Stalled") != "" || w.storedReleases("web") != "" {
+		t.Errorf("it is stalled (%s), or a release is stored: %s", conditionText(o, "Stalled"), w.storedReleases("web"))
+	}
+	w.repo.Commit(map[string]string{"charts/web/templates/a.yaml": fmt.Sprintf(of, "a", "labels", `"1"`, "one")}, "quoted")
+	w.released("web", 1, "1.0.0")
+	w.repo.Commit(map[string]string{
+		"charts/web/Chart.yaml": "{apiVersion: v2, name: web, version: 1.1.0}\n", "charts/web/templates/a.yaml": fmt.Sprintf(of, "a", "labels", `"1"`, "two"),
+		"charts/web/templates/b.yaml": fmt.Sprintf(of, "b", "annotations", "true", "two"),
+	}, "an annotation")
+	w.helmReason("Ready", "False", "UpgradeFailed", "charts/web/templates/b.yaml:1", "metadata.annotations.x is no string")
+	if got := w.storedReleases("web"); got != "1:deployed" || value(w.get(configmaps, "a"), "v") != "one" {
+		t.Errorf("stored: %s, and the object is of %s", got, value(w.get(configmaps, "a"), "v"))
+	}
 }
 
 // removesDefinition has the definition deleted at the end of the story, and returns its name.

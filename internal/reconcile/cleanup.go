@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -41,10 +42,13 @@ func (r *appRun) refuseOthers(ctx context.Context, action hook.Step) error {
 	return nil
 }
 
-// refuseUnserved refuses an action while a kind is not served that the chart does not define: as Helm does, before a release is stored. The action is no
-// attempt then, and follows when the kind is served.
+// refuseUnserved refuses an action while a kind is not served that the chart does not define, or where a label or annotation is no string: as Helm does,
+// before a release is stored. The action is no attempt then, and follows when the kind is served, or with another chart.
 func (r *appRun) refuseUnserved(ctx context.Context) error {
 	for _, o := range r.set.Objects {
+		if key := mistyped(o.Data); key != "" {
+			return &stageError{report.RenderFailed, fmt.Errorf("%s:%d: %s: metadata.%s is no string: quote it", o.File, o.Line, o.ID, key)}
+		}
 		if r.rendered.defines(o.GVK) {
 			continue
 		}
@@ -58,6 +62,19 @@ func (r *appRun) refuseUnserved(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// mistyped is the first label or annotation of an object that the API server would refuse for its type, as labels.KEY; "" for none.
+func mistyped(o object.Object) string {
+	for _, of := range []string{"labels", "annotations"} {
+		all, _ := o.At("metadata", of).(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(all)) {
+			if _, is := all[key].(string); !is && all[key] != nil {
+				return of + "." + key
+			}
+		}
+	}
+	return ""
 }
 
 // isOfRelease reports whether an object has the marks by which Helm knows what is a release's.
