@@ -71,6 +71,7 @@ func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
 		{"what fails is tried again without a remedy", helmRetryOnFailure},
 		{"a former hook changes while it is being deleted", helmRestlessHook},
 		{"a request forgets the failures", helmReset},
+		{"a request for another release has one more try", helmForcedTry},
 		{"a remedy fails", helmFailedRemedy},
 		{"what a failed upgrade has made is deleted, and nothing else", helmCleanup},
 		{"what a failed rollback has made is deleted", helmRollbackCleanup},
@@ -199,6 +200,24 @@ func helmReset(w *world) {
 	w.until("it is tried once more", func() bool { return w.storedReleases("reset") == "1:failed 2:failed" })
 	w.await(w.Watch(w.t, helmReleases, w.ns, "reset"), func(o *unstructured.Unstructured) bool { return text(o, "status", "lastHandledResetAt") == "reset" })
 	w.stalled("reset")
+}
+
+// helmForcedTry: no retry is left, and flux reconcile helmrelease --force asks for one.
+func helmForcedTry(w *world) {
+	w.release("tried", "  upgrade: {remediation: {remediateLastFailure: true}}\n")
+	w.released("tried", 1, "1.0.0")
+	w.wants("tried", map[string]any{"after": "3"})
+	w.stalled("tried")
+	w.patch(helmReleases, "tried", map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		"reconcile.fluxcd.io/requestedAt": "force", "reconcile.fluxcd.io/forceAt": "force",
+	}}}, "kubectl")
+	const want = "1:superseded 2:failed 3:superseded 4:failed 5:deployed"
+	w.until("it is tried once more, and remedied", func() bool { return w.storedReleases("tried") == want })
+	w.stalled("tried")
+	w.looksAgain("tried", "look")
+	if got := w.storedReleases("tried"); got != want {
+		w.t.Errorf("one request has made the releases %s", got)
+	}
 }
 
 func helmFailedRemedy(w *world) {

@@ -34,7 +34,7 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 		attempts = remedy.Attempts{}
 	}
 	r.chart.made, r.chart.attempts = made, attempts.For(spec.Generation, made.Version, made.Config)
-	in := lifecycle.Input{Moved: r.chart.isFormer, Renamed: r.isRenamed(made.Chart) && spec.Renamed == remedy.Reinstall, Wanted: made.Step == hook.Keep || r.request.Chart.Mode == release.Again && made.IsNewest && !r.isForced(), Attempts: r.chart.attempts, Spec: spec}
+	in := lifecycle.Input{Moved: r.chart.isFormer, Forced: r.isForced(), Renamed: r.isRenamed(made.Chart) && spec.Renamed == remedy.Reinstall, Wanted: made.Step == hook.Keep || r.request.Chart.Mode == release.Again && made.IsNewest && !r.isForced(), Attempts: r.chart.attempts, Spec: spec}
 	for _, s := range r.chart.stored {
 		in.Stored = append(in.Stored, lifecycle.Stored{Revision: s.Revision, Status: s.Status, Tests: r.testsOf(s), ByOthers: s.ByOthers})
 	}

@@ -3,7 +3,7 @@
 // In: the stored releases, whether the newest is what is asked for, how often that has failed, and what the app asks for after failures.
 // Out: a state by its name, and the action that it leads to.
 // Promise: pure; what was begun is ended before anything else is begun, unless something else is asked for by then; a failure is never followed by
-// more attempts than the app allows.
+// more attempts than the app allows, and than requests ask for.
 // Not here: carrying an action out (reconcile), what is in a release (render/helm).
 package lifecycle
 
@@ -38,6 +38,8 @@ type Input struct {
 	Stored []Stored // the newest first
 	// Wanted says whether the newest is of the chart and the values asked for.
 	Wanted bool
+	// Forced says that another release is asked for by a request, whatever there is: Wanted is false then.
+	Forced bool
 	// Renamed says that the newest is of a chart with another name, and is uninstalled for that.
 	Renamed bool
 	// Moved says that what is asked for has another name, or is to be stored in another namespace, and the newest is uninstalled for that.
@@ -79,14 +81,14 @@ func Decide(in Input) Decision {
 	switch d.State {
 	case Absent:
 		d.Action = hook.Install
-		if in.Attempts.Install > 0 && exhausted(in.Spec.AfterInstall, in.Attempts.Install) {
+		if in.isSpent(in.Spec.AfterInstall, in.Attempts.Install) {
 			d.Action, d.Blocked = hook.Keep, remedy.RetriesExceeded
 		}
 	case Replaced:
 		d.Action = hook.Upgrade
 	case OutOfSync:
 		d.Action = hook.Upgrade
-		if in.Attempts.Upgrade > 0 && exhausted(in.Spec.AfterUpgrade, in.Attempts.Upgrade) {
+		if in.isSpent(in.Spec.AfterUpgrade, in.Attempts.Upgrade) {
 			d.Action, d.Blocked = hook.Keep, remedy.RetriesExceeded
 		}
 	case Renamed:
@@ -145,6 +147,11 @@ func (in Input) isInstall() bool {
 		return in.Attempts.Action == string(hook.Install)
 	}
 	return len(in.Stored) > 0 && in.Stored[0].Revision == 1
+}
+
+// isSpent reports whether no try is left. A request for another release has one.
+func (in Input) isSpent(r remedy.Remedy, failures int64) bool {
+	return !in.Forced && failures > 0 && exhausted(r, failures)
 }
 
 func exhausted(r remedy.Remedy, failures int64) bool {
