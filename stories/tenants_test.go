@@ -197,6 +197,20 @@ func TestANamespaceOfATenantCanBeDeleted(t *testing.T) {
 	w.Kubectl(t, "delete", "namespace", a.ns, "--timeout="+patience.String())
 }
 
+// TestANamespaceOfATenantWithAReleaseCanBeDeleted: the stored releases go with it, as its objects do, and cannot be read any more.
+func TestANamespaceOfATenantWithAReleaseCanBeDeleted(t *testing.T) {
+	w, a, _ := tenants(t, map[string]string{
+		"charts/web/Chart.yaml":       "{apiVersion: v2, name: web, version: 1.0.0}\n",
+		"charts/web/templates/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}}\n",
+	})
+	a.lets("default", a.ns, `{apiGroups: [""], resources: [configmaps, secrets], verbs: ["*"]}`)
+	a.release("web", "")
+	a.released("web", 1, "1.0.0")
+	a.kubectl("delete", "rolebinding", "tenant-of-"+a.ns)
+	a.until("the rights to be gone", func() bool { return !a.mayPatchConfigMaps(a.user("default"), a.ns) })
+	w.Kubectl(t, "delete", "namespace", a.ns, "--timeout="+patience.String())
+}
+
 func TestAReferenceAcrossNamespacesIsBlocked(t *testing.T) {
 	_, a, b := tenants(t, map[string]string{
 		"app/cm.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}}\n",

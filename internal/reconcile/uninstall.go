@@ -8,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/releases"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
@@ -165,7 +166,11 @@ func (e *Engine) beginUninstallOf(ctx context.Context, a app.App, hasObjects boo
 	}
 	r := &appRun{engine: e, state: &appState{}, asked: a, app: a, access: access}
 	if err := r.listReleases(ctx); err != nil {
-		return nil, err
+		gone, readErr := e.endsWithHome(ctx, a, err)
+		if gone {
+			return nil, nil
+		}
+		return nil, errors.Join(err, readErr)
 	}
 	if len(r.chart.stored) == 0 || r.chart.stored[0].Status == hook.Uninstalled {
 		return nil, nil
@@ -182,6 +187,15 @@ func (e *Engine) beginUninstallOf(ctx context.Context, a app.App, hasObjects boo
 		return nil, err
 	}
 	return r, nil
+}
+
+// endsWithHome reports whether the stored releases of an app, which its account is not allowed to read, go with the app's namespace: its rights are gone
+// before it, and no hook can be created there any more.
+func (e *Engine) endsWithHome(ctx context.Context, a app.App, refused error) (bool, error) {
+	if a.Account.IsSelf() || a.Release.Storage != a.Key.Namespace || outlook(report.PruneFailed, refused) != live.Doubtful {
+		return false, nil
+	}
+	return e.isHomeEnding(ctx, a)
 }
 
 // renderStored reads the hooks of the newest stored release.
