@@ -72,6 +72,7 @@ func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
 		{"a former hook changes while it is being deleted", helmRestlessHook},
 		{"a request forgets the failures", helmReset},
 		{"a request for another release has one more try", helmForcedTry},
+		{"a process was killed before the former release was superseded", helmNotSuperseded},
 		{"a remedy fails", helmFailedRemedy},
 		{"what a failed upgrade has made is deleted, and nothing else", helmCleanup},
 		{"what a failed rollback has made is deleted", helmRollbackCleanup},
@@ -217,6 +218,19 @@ func helmForcedTry(w *world) {
 	w.looksAgain("tried", "look")
 	if got := w.storedReleases("tried"); got != want {
 		w.t.Errorf("one request has made the releases %s", got)
+	}
+}
+
+// helmNotSuperseded: the two Secrets cannot be written at once, and stock helm takes what is deployed for what it goes back to.
+func helmNotSuperseded(w *world) {
+	w.release("two", "")
+	w.released("two", 1, "1.0.0")
+	w.wants("two", map[string]any{"more": true})
+	w.released("two", 2, "1.0.0")
+	w.kubectl("label", "--overwrite", "secret/sh.helm.release.v1.two.v1", "status=deployed")
+	w.looksAgain("two", "look")
+	if got := w.storedReleases("two"); got != "1:superseded 2:deployed" {
+		w.t.Errorf("stored: %s", got)
 	}
 }
 

@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/decide/lifecycle"
@@ -273,7 +272,7 @@ func (r *appRun) endRelease(ctx context.Context) error {
 	}
 	newest := r.chart.stored[0]
 	if !newest.Status.IsPending() {
-		return r.afterRest(ctx)
+		return r.atRest(ctx)
 	}
 	_, after := hook.EventsOf(newest.Status)
 	if newest.Stage != hook.After {
@@ -312,28 +311,6 @@ func (r *appRun) deployed(ctx context.Context) error {
 	r.reportAction(action, remedy.EndedWell, "")
 	r.noteRelease(action, r.chart.stored[0])
 	return r.supersede(ctx, action)
-}
-
-// supersede says of the releases before the newest that they are not deployed any more. As in Helm, an upgrade supersedes the one before it also where that
-// has failed and none was deployed.
-func (r *appRun) supersede(ctx context.Context, action hook.Step) error {
-	isBefore := func(s releases.Stored) bool { return s.Status == hook.Deployed || s.Status == hook.Uninstalled }
-	old := r.chart.stored[1:]
-	if action == hook.Upgrade && len(old) > 0 && !slices.ContainsFunc(old, isBefore) {
-		isBefore = func(s releases.Stored) bool { return s.Revision == old[0].Revision }
-	}
-	for i, s := range old {
-		if !isBefore(s) {
-			continue
-		}
-		next, err := r.chart.store.Update(ctx, s, releases.State{Status: hook.Superseded})
-		if err != nil {
-			return err
-		}
-		old[i] = next
-	}
-	r.reportRelease()
-	return r.chart.store.Trim(ctx, r.chart.stored, r.app.Release.MaxHistory)
 }
 
 // clearFailures forgets the failures of what is asked for.
