@@ -2,6 +2,7 @@ package fix
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/lint/discover"
@@ -46,6 +47,22 @@ func (m *planner) handover(f finding) string {
 		"echo '{\"apiVersion\":%q,\"kind\":%q,%s,%s'\"$n\"'%s}' |\n"+
 		"kubectl%s apply --server-side --field-manager=handover -f -%s",
 		ns, kind, f.Object.Name, fieldName(f.Path), gv, f.Object.Kind, meta, body, end, ns, client)
+}
+
+// handovers are those of all objects from which the newest cure takes their count: all that read the edited files, which have the same finding.
+func (m *planner) handovers() string {
+	var out []string
+	for _, f := range m.all {
+		at, ok := m.unit(f)
+		loses := func(e fixEffect) bool { return e.cure == m.fixes && e.at == at && e.field == fieldOf(f) }
+		if !ok || !isReplicas(f.Rule) || !slices.ContainsFunc(m.effects, loses) {
+			continue
+		}
+		if one := m.handover(finding{f, at}); one != "" && !slices.Contains(out, one) {
+			out = append(out, one)
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 func serverSide(u discover.Unit) bool {

@@ -110,6 +110,9 @@ func MakePlan(ctx context.Context, b Repository, all, wanted []rules.Finding) (P
 			p.Proposals = append(p.Proposals, Proposal{Finding: f, Why: why.Error(), Remedy: f.Remedy})
 			continue
 		}
+		if cure.First != "" {
+			cure.First = m.handovers()
+		}
 		cure.Resolves, cure.Proven, m.fixes = []rules.Finding{f}, m.proven, m.fixes+1
 		p.Fixes = append(p.Fixes, cure)
 	}
