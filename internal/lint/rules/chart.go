@@ -116,9 +116,14 @@ func (f *files) dataPlace(u discover.Unit, from release.Origin) desired.Place {
 	return f.said(&u, "spec.valuesFrom")
 }
 
-// lineInText is the line of a file that has a key of the YAML which a block of text at a place holds; 0 where it is no such block.
+// lineInText is the line of a file that has a key of the YAML which a place is about: of a block of text there, or of a whole file that a generator has
+// taken; 0 where it is neither.
 func (f *files) lineInText(at desired.Place, steps []string) int {
-	for _, doc := range f.nodes(at.File) {
+	docs := f.nodes(at.File)
+	if len(docs) == 1 && at.Line <= 1 && render.FieldNode(docs[0], "kind") == nil {
+		return lineOf(docs[0], steps)
+	}
+	for _, doc := range docs {
 		n := valueAt(doc, at.Line, at.Column)
 		if n == nil || n.Style != yaml.LiteralStyle {
 			continue
@@ -127,15 +132,22 @@ func (f *files) lineInText(at desired.Place, steps []string) int {
 		if err != nil || len(inner) != 1 {
 			return 0
 		}
-		v := inner[0]
-		for _, step := range steps {
-			if _, v = childNode(v, step); v == nil {
-				return 0
-			}
+		if line := lineOf(inner[0], steps); line > 0 {
+			return n.Line + line
 		}
-		return n.Line + v.Line
+		return 0
 	}
 	return 0
+}
+
+// lineOf is the line of the value at a key; 0 where there is none.
+func lineOf(v *yaml.Node, steps []string) int {
+	for _, step := range steps {
+		if _, v = childNode(v, step); v == nil {
+			return 0
+		}
+	}
+	return v.Line
 }
 
 // chartRemedy is what ends a fight over a field that a chart renders.
