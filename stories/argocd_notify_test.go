@@ -87,7 +87,7 @@ func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	annotations := `labels: {story: "yes"}, annotations: {notifications.argoproj.io/subscribe.on-sync-failed.slack: general, notifications.argoproj.io/subscribe.on-sync-failed.webex: room1,
     notifications.argoproj.io/subscribe.on-sync-failed.grafana: "web|failed", notifications.argoproj.io/subscribe.on-sync-failed.googlechat: ops, notifications.argoproj.io/subscribe.on-sync-failed.mattermost: channel1,
     notifications.argoproj.io/subscribe.on-sync-failed.opsgenie: ops, notifications.argoproj.io/subscribe.on-sync-failed.alertmanager: "", notifications.argoproj.io/subscribe.on-deployed.hub: "", notifications.argoproj.io/subscribe.on-author.hub: "", notifications.argoproj.io/subscribe.on-nothing.slack: general}, finalizers`
-	w.Apply(t, replace(t, w.applicationText("my-app", "apps/my-app", automated), "finalizers", annotations))
+	w.Apply(t, replace(t, w.applicationText("my-app", "apps/my-app", replace(t, automated, "selfHeal: true}", "selfHeal: true}, retry: {limit: 0}")), "finalizers", annotations))
 	t.Cleanup(w.removeApps)
 	w.inSync("my-app")
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "health", "status") == "Healthy" })

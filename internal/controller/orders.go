@@ -113,10 +113,8 @@ func (c *Controller) finishSyncRequest(e *appEntry, r report.Report, wait time.D
 	if e.order.Token == "" || o.Order.Token != e.order.Token || o.Ended.IsZero() {
 		return wait
 	}
-	if o.Reason != report.Succeeded && o.Reason != report.OperationTerminated && e.order.Retry > 0 && e.order.Refused == "" {
-		if pause, again := e.order.Backoff.Pause(e.order.Retry, o.Tries+1); again {
-			return pause
-		}
+	if !o.Next.IsZero() {
+		return max(time.Until(o.Next), time.Millisecond)
 	}
 	e.order = app.SyncRequest{}
 	if cr := c.withResource(*e).cr; cr != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/pause"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -35,20 +36,29 @@ func (r *appRun) attemptKey() string {
 
 // triesLeft reports whether an operation that has failed is tried again by itself, and when.
 func (r *appRun) triesLeft(o report.Rollout) (time.Time, bool) {
-	pause, again := r.asked.Backoff.Pause(r.asked.Retry, o.Tries+1)
-	return o.Ended.Add(pause), again && r.asked.Retry > 0
+	first, backoff := r.retries()
+	pause, again := backoff.Pause(first, o.Tries+1)
+	return o.Ended.Add(pause), again && first > 0
+}
+
+// retries says how an operation that has failed is tried again: as what was requested says, else as the app does.
+func (r *appRun) retries() (first time.Duration, backoff pause.Backoff) {
+	if order := r.asked.SyncRequest; order.Token != "" {
+		return order.Retry, order.Backoff
+	}
+	return r.asked.Retry, r.asked.Backoff
 }
 
 // noteExhausted notes how an automated operation has ended. What may pass without a change in Git uses up no retries, unlike in Argo CD: a server that
 // does not answer, a kind that it does not serve yet, a permission, a namespace. It is tried at the interval.
 func (r *appRun) noteExhausted() {
 	o := &r.report.Rollout
-	if r.asked.Rollout != app.IfChanged || o.Order.Token != "" || r.canceled {
-		return
-	}
 	again, left := r.triesLeft(*o)
 	if left && o.Next.IsZero() {
 		o.Next = again
+	}
+	if r.asked.Rollout != app.IfChanged || o.Order.Token != "" || r.canceled {
+		return
 	}
 	if left || r.report.Outlook != live.Lasting || !slices.Contains(final, o.Reason) || !r.hasTriedObjects() {
 		return

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -170,11 +171,8 @@ func (r *appRun) closeRollout() {
 	}
 }
 
-// hasOpenRequest reports whether an order was given that has neither been carried out nor refused.
-func (r *appRun) hasOpenRequest() bool {
-	o := r.report.Rollout
-	return r.asked.SyncRequest.Token != "" && (o.Order.Token != r.asked.SyncRequest.Token || o.Ended.IsZero())
-}
+// hasOpenRequest reports whether an order was given that has neither been carried out nor refused: it is gone with its last try.
+func (r *appRun) hasOpenRequest() bool { return r.asked.SyncRequest.Token != "" }
 
 func (r *appRun) endRollout(why report.Reason, message string) {
 	o := &r.report.Rollout
@@ -187,9 +185,11 @@ func (r *appRun) endRollout(why report.Reason, message string) {
 		r.state.rolledOut, r.state.exhausted = r.rolloutKey(), exhausted{}
 		r.state.mu.Unlock()
 	}
-	if r.isRollout && why != report.Succeeded {
-		r.noteExhausted()
+	if why == report.Succeeded || why == report.OperationTerminated || r.asked.SyncRequest.Refused != "" {
+		o.Next = time.Time{}
+		return
 	}
+	r.noteExhausted()
 }
 
 // outcomes is what became of each object that the rollout was about, and came to.

@@ -107,10 +107,7 @@ func (r *appRun) takeUpOperation() {
 
 // triesAgain reports whether a failed operation begins again now: a run may come before the pause is over, for another reason.
 func (r *appRun) triesAgain(failed inventory.Operation) bool {
-	first, backoff := r.asked.Retry, r.asked.Backoff
-	if order := r.asked.SyncRequest; order.Token != "" {
-		first, backoff = order.Retry, order.Backoff
-	}
+	first, backoff := r.retries()
 	pause, again := backoff.Pause(first, failed.Tries+1)
 	return again && first > 0 && !r.engine.Now().Before(failed.Failed.Add(pause))
 }

@@ -12,15 +12,6 @@ import (
 	kjson "sigs.k8s.io/json"
 )
 
-// The phases of an operation.
-const (
-	phaseRunning     = "Running"
-	phaseTerminating = "Terminating" // a person wants it ended; written by argocd app terminate-op, and by truce's
-	phaseSucceeded   = "Succeeded"
-	phaseFailed      = "Failed"
-	phaseError       = "Error" // it was not begun
-)
-
 // operationStateOf returns the newest rollout as an operation. One that this process knows nothing of stays as it is.
 func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, had *operationState) *operationState {
 	o := r.Rollout
@@ -30,13 +21,10 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 	if superseded(cr, o, had) {
 		return had
 	}
-	s := &operationState{
-		Operation: operationOf(cr, o, spec, had), StartedAt: formatTime(o.Begun), FinishedAt: formatTime(o.Ended), SyncResult: &syncResult{},
-	}
-	s.RetryCount = retriesOf(s.Operation, o)
+	s := &operationState{Operation: operationOf(cr, o, spec, had), StartedAt: formatTime(o.Begun), SyncResult: &syncResult{}}
+	s.setProgress(o)
 	s.SyncResult.Revision, s.SyncResult.Revisions = revisionsOf(cr, o.Revision)
 	s.SyncResult.Source, s.SyncResult.Sources = sourcesOf(cr)
-	s.Phase, s.Message = phaseOf(o)
 	if s.Phase == phaseRunning && had != nil && had.Phase == phaseTerminating { // until the run that ends it
 		s.Phase = phaseTerminating
 	}
@@ -68,31 +56,6 @@ func healedOperation(r report.Report, had *operationState) *operationState {
 	return &now
 }
 
-// retriesOf is how often an operation was tried again. A number beyond its limit says that it failed for want of something that may come without a change
-// in Git, and that it is tried at the interval.
-func retriesOf(operation map[string]any, o report.Rollout) int64 {
-	tries, limit := int64(o.Tries), retryLimit(operation)
-	switch {
-	case operation["retry"] == nil || limit < 0:
-		return tries
-	case o.Order.Token == "" && !o.Ended.IsZero() && o.Reason != report.Succeeded && !o.Exhausted && tries >= limit:
-		return max(tries, limit+1)
-	}
-	return min(tries, limit)
-}
-
-// retryLimit is how often an operation may be tried again; below zero for any number.
-func retryLimit(operation map[string]any) int64 {
-	switch limit := object.Object(operation).At("retry", "limit").(type) {
-	case int64:
-		return limit
-	case float64:
-		return int64(limit)
-	default:
-		return 0
-	}
-}
-
 // superseded reports whether an operation was taken up since the rollout: what is reported of it then is late, and would overwrite what
 // was requested.
 func superseded(cr object.Object, o report.Rollout, had *operationState) bool {
@@ -104,31 +67,6 @@ func superseded(cr object.Object, o report.Rollout, had *operationState) bool {
 	}
 	asked, _ := cr["operation"].(map[string]any)
 	return tokenOf(asked) != o.Order.Token && tokenOf(had.Operation) != o.Order.Token
-}
-
-func phaseOf(o report.Rollout) (phase, message string) {
-	switch {
-	case o.Ended.IsZero():
-		return phaseRunning, textOrDefault(o.Message, "one or more tasks are running")
-	case o.Reason == report.Succeeded && o.Order.Mode != "":
-		return phaseSucceeded, "successfully synced (dry run)"
-	case o.Reason == report.Succeeded && len(o.Order.Objects) > 0:
-		return phaseSucceeded, "successfully synced (partial)"
-	case o.Reason == report.Succeeded:
-		return phaseSucceeded, "successfully synced (all tasks run)"
-	case o.Reason == report.OperationTerminated:
-		return phaseFailed, "Operation terminated" // in Argo CD's words; why a hook was not deleted is in the condition
-	case o.Reason == report.SpecRefused || o.Reason == report.AccessDenied || o.Reason == report.SourceNotReady || o.Reason == report.RenderFailed:
-		return phaseError, truncateMessage(o.Message)
-	}
-	return phaseFailed, truncateMessage(o.Message)
-}
-
-func textOrDefault(text, otherwise string) string {
-	if text == "" {
-		return otherwise
-	}
-	return text
 }
 
 // operationOf is the operation as it was asked for, or for a new revision the one that Argo CD would have begun.
@@ -308,7 +246,7 @@ func failedOperation(cr object.Object, spec applicationSpec) (revision, message 
 	if operation.At("initiatedBy", "automated") != true || operation["retry"] == nil || limit < 0 || o.RetryCount != limit || !isOfSources(*o.SyncResult, spec) {
 		return "", ""
 	}
-	return oneText(o.SyncResult.Revision, o.SyncResult.Revisions), o.Message
+	return oneText(o.SyncResult.Revision, o.SyncResult.Revisions), strings.TrimSuffix(o.Message, retriedText(limit))
 }
 
 // isOfSources reports whether an operation was about the sources of a spec.

@@ -128,7 +128,7 @@ func oneText(one string, many []string) string {
 
 // handledRequest is the request that the newest finished operation was about.
 func handledRequest(s applicationStatus) string {
-	if s.OperationState == nil || s.OperationState.FinishedAt == "" {
+	if s.OperationState == nil || s.OperationState.isUnderWay() {
 		return ""
 	}
 	list, _ := s.OperationState.Operation["info"].([]any)
@@ -148,7 +148,7 @@ func hasSettled(cr object.Object, s applicationStatus) bool {
 		return true
 	}
 	_, refresh := cr.Annotation(refreshKey)
-	if cr["operation"] != nil || refresh || s.OperationState != nil && s.OperationState.FinishedAt == "" {
+	if cr["operation"] != nil || refresh || s.OperationState.isUnderWay() {
 		return false
 	}
 	if len(s.Conditions) > 0 && s.Sync.Status == string(report.Unknown) {
@@ -187,7 +187,7 @@ func lastRunEnd(s applicationStatus) report.End {
 	}
 	o := s.OperationState
 	switch {
-	case o != nil && o.FinishedAt == "":
+	case o.isUnderWay():
 		return report.End{Reason: report.InProgress, Message: o.Message}
 	case o != nil && o.Phase != phaseSucceeded:
 		return report.End{Reason: report.ApplyFailed, Message: o.Message}
