@@ -57,6 +57,7 @@ type appRun struct {
 	report       report.Report
 	problems     []error // of objects that could not be applied
 	pruned       []report.ListedObject
+	namespace    *report.Outcome // that was made for the objects; nil for none
 
 	superseded <-chan struct{} // closed when something newer is asked for
 	canceled   bool            // the process is shutting down, which is no failure of the app

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/cluster/live"
@@ -13,10 +14,19 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// applyNamespace creates the namespace of the app's objects, and its labels and annotations, unless the revision describes it.
+// applyNamespace applies the namespace of the app's objects where the run has anything to write.
 func (r *appRun) applyNamespace(ctx context.Context) error {
+	if r.namespace != nil || r.app.DefaultNamespace.Make && !r.anyDue() {
+		return nil
+	}
+	return r.makeNamespace(ctx)
+}
+
+// makeNamespace creates the namespace of the app's objects, and its labels and annotations, unless the revision describes it. Hooks and a release that is
+// stored in it come after that.
+func (r *appRun) makeNamespace(ctx context.Context) error {
 	h := r.app.DefaultNamespace
-	if !h.Make || r.app.Policy.Mode != app.Enforce || !r.anyDue() || r.hasNamespace(h.Name) {
+	if !h.Make || r.app.Policy.Mode != app.Enforce || r.hasNamespace(h.Name) {
 		return nil
 	}
 	gvk, id := object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: h.Name}
@@ -24,6 +34,7 @@ func (r *appRun) applyNamespace(ctx context.Context) error {
 	if err != nil && !errors.Is(err, live.ErrNotFound) {
 		return &stageError{report.ClusterFailed, fmt.Errorf("read %s: %w", id, err)}
 	}
+	out := report.Outcome{ListedObject: report.ListedObject{ID: id, Version: gvk.Version}, Fate: report.Brought, IsFirst: true}
 	target := apply.Target{GVK: gvk, ID: id, UID: have.UID(), ResourceVersion: have.ResourceVersion()}
 	for _, step := range decide.PlanNamespace(h, have).Steps {
 		_, err := apply.ExecuteStep(ctx, r.access.Writer, target, have, step)
@@ -31,7 +42,22 @@ func (r *appRun) applyNamespace(ctx context.Context) error {
 			return &stageError{report.ApplyFailed, fmt.Errorf("apply %s: %w", id, err)}
 		}
 	}
+	switch {
+	case have == nil:
+		out.Message = "namespace/" + h.Name + " created"
+	case h.Labels == nil && h.Annotations == nil:
+		return nil
+	}
+	r.namespace = &out
 	return nil
+}
+
+// namespaceOutcome is what the operation has made of the namespace, in this run or an earlier one; none where it is not about that.
+func (r *appRun) namespaceOutcome() []report.Outcome {
+	if r.namespace != nil {
+		return []report.Outcome{*r.namespace}
+	}
+	return slices.DeleteFunc(slices.Clone(r.report.Rollout.Outcomes), func(o report.Outcome) bool { return !o.IsFirst })
 }
 
 // anyDue reports whether the run has anything to write at all.

@@ -167,6 +167,9 @@ func (r *appRun) beginRelease(ctx context.Context) error {
 		if err := r.refuseOthers(ctx, d.Action); err != nil {
 			return err
 		}
+		if err := r.makeNamespace(ctx); err != nil {
+			return err
+		}
 		if err := r.createRelease(ctx, d.Action); err != nil {
 			return &stageError{report.ApplyFailed, err}
 		}

@@ -195,9 +195,10 @@ func (r *appRun) endRollout(why report.Reason, message string) {
 // outcomes is what became of each object that the rollout was about, and came to.
 func (r *appRun) outcomes() []report.Outcome {
 	if !r.applies {
-		return r.report.Rollout.Outcomes // of earlier runs of the operation
+		earlier := slices.DeleteFunc(slices.Clone(r.report.Rollout.Outcomes), func(o report.Outcome) bool { return o.IsFirst })
+		return append(r.namespaceOutcome(), earlier...)
 	}
-	var out []report.Outcome
+	out := r.namespaceOutcome()
 	add := func(l report.ListedObject, fate report.Fate, message string) {
 		if r.app.SyncRequest.Covers(l.ID) {
 			out = append(out, report.Outcome{ListedObject: l, Fate: fate, Message: message})

@@ -55,6 +55,9 @@ func (r *appRun) beginSync(ctx context.Context) error {
 	if err := r.permitHooks(ctx); err != nil {
 		return err
 	}
+	if err := r.makeNamespace(ctx); err != nil {
+		return err
+	}
 	r.takeUpOperation()
 	r.hooks = r.newSyncHooks(syncEvents)
 	if op := r.inventory.Operation; op.Cause != "" && !op.Ended {

@@ -103,6 +103,7 @@ type Outcome struct {
 	ListedObject
 	Fate    Fate
 	Message string // redacted
+	IsFirst bool   // it comes before all else: the namespace of the app's objects
 }
 
 // Fate is what became of an object in a rollout.

@@ -25,20 +25,32 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 	s.setProgress(o)
 	s.SyncResult.Revision, s.SyncResult.Revisions = revisionsOf(cr, o.Revision)
 	s.SyncResult.Source, s.SyncResult.Sources = sourcesOf(cr)
+	s.SyncResult.ManagedNamespaceMetadata = object.CloneValue(cr.At("spec", "syncPolicy", "managedNamespaceMetadata"))
 	if s.Phase == phaseRunning && had != nil && had.Phase == phaseTerminating { // until the run that ends it
 		s.Phase = phaseTerminating
 	}
-	for _, h := range o.Hooks {
-		s.SyncResult.Resources = append(s.SyncResult.Resources, hookResultOf(h))
-	}
-	for _, out := range o.Outcomes {
-		result := resultOf(out)
+	s.SyncResult.Resources = resultsOfRollout(o)
+	return s
+}
+
+// resultsOfRollout is what became of each object: first of what comes before the hooks.
+func resultsOfRollout(o report.Rollout) (out []resourceResult) {
+	var later []resourceResult
+	for _, each := range o.Outcomes {
+		result := resultOf(each)
 		if o.Order.Mode != "" {
 			result.Message += " (dry run)"
 		}
-		s.SyncResult.Resources = append(s.SyncResult.Resources, result)
+		if each.IsFirst {
+			out = append(out, result)
+		} else {
+			later = append(later, result)
+		}
 	}
-	return s
+	for _, h := range o.Hooks {
+		out = append(out, hookResultOf(h))
+	}
+	return append(out, later...)
 }
 
 // healedOperation is an operation that an earlier process has left: where that was a correction of drift that failed, it has succeeded by the time that nothing
@@ -119,6 +131,9 @@ func resultOf(o report.Outcome) resourceResult {
 	out := resourceResult{
 		Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name, SyncPhase: "Sync",
 		Status: "Synced", HookPhase: phaseSucceeded, Message: o.Message,
+	}
+	if o.IsFirst {
+		out.SyncPhase = "PreSync"
 	}
 	switch o.Fate {
 	case report.Failed:

@@ -71,6 +71,8 @@ type syncResult struct {
 	Source    any              `json:"source,omitempty"`
 	Revisions []string         `json:"revisions,omitempty"`
 	Sources   any              `json:"sources,omitempty"`
+
+	ManagedNamespaceMetadata any `json:"managedNamespaceMetadata,omitempty"`
 }
 
 type resourceResult struct {
