@@ -150,28 +150,55 @@ func TestWithPruneFalseNothingIsPruned(t *testing.T) {
 	}
 }
 
+// configMapThatAsks is a ConfigMap with sync options.
+func configMapThatAsks(name, options string) string {
+	return strings.Replace(configMap(name), `"name":`, `"annotations":{"argocd.argoproj.io/sync-options":"`+options+`"},"name":`, 1)
+}
+
+// toConfirm are the objects whose deletion a person has to confirm.
+func toConfirm(o *unstructured.Unstructured) string {
+	var out []string
+	for _, r := range entries(o, "status", "resources") {
+		if r["requiresDeletionConfirmation"] == true {
+			out = append(out, fmt.Sprint(r["name"], " ", r["status"]))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
 // TestAnObjectThatAsksForAConfirmationSaysSo: of its deletion, in the status, as the clients of Argo CD show it.
 func TestAnObjectThatAsksForAConfirmationSaysSo(t *testing.T) {
-	asks := func(name, option string) string {
-		return strings.Replace(configMap(name), `"name":`, `"annotations":{"argocd.argoproj.io/sync-options":"`+option+`"},"name":`, 1)
-	}
-	w := newArgoWorld(t, app.Policy{}, "-- app/a.yaml --\n"+asks("a", "Prune=confirm")+"-- app/b.yaml --\n"+asks("b", "Delete=confirm")+configMaps("app", "c"))
+	w := newArgoWorld(t, app.Policy{}, "-- app/a.yaml --\n"+configMapThatAsks("a", "Prune=confirm")+"-- app/b.yaml --\n"+configMapThatAsks("b", "Delete=confirm")+configMaps("app", "c"))
 	w.application("web", "app", automated)
-	confirmed := func(o *unstructured.Unstructured) string {
-		var out []string
-		for _, r := range entries(o, "status", "resources") {
-			if r["requiresDeletionConfirmation"] == true {
-				out = append(out, fmt.Sprint(r["name"], " ", r["status"]))
-			}
-		}
-		return strings.Join(out, ", ")
-	}
-	if got := confirmed(w.inSync("web")); got != "a Synced, b Synced" {
+	if got := toConfirm(w.inSync("web")); got != "a Synced, b Synced" {
 		t.Errorf("a confirmation need %s", got)
 	}
 	w.repo.Remove("app/a.yaml")
 	w.argoCondition("web", "SyncError", "without confirmation")
-	if got := confirmed(w.outOfSync("web")); got != "b Synced, a OutOfSync" {
+	if got := toConfirm(w.outOfSync("web")); got != "b Synced, a OutOfSync" {
 		t.Errorf("when a has left Git, a confirmation need %s", got)
+	}
+}
+
+// TestAnObjectsOwnOptionCountsInsteadOfTheApplications: as in Argo CD, each option by itself.
+func TestAnObjectsOwnOptionCountsInsteadOfTheApplications(t *testing.T) {
+	files := configMaps("app", "none")
+	for name, options := range map[string]string{
+		"prune": "Prune=false", "delete": "Delete=false", "both": "Prune=false,Delete=false", "pruned": "Prune=true", "deleted": "Delete=true", "asks": "Delete=false, Prune=confirm",
+	} {
+		files += "-- app/" + name + ".yaml --\n" + configMapThatAsks(name, options)
+	}
+	for options, want := range map[string]string{
+		"Prune=confirm":                 "asks, delete, deleted, none",
+		"Delete=confirm":                "asks, none, prune, pruned",
+		"Prune=confirm, Delete=confirm": "asks, delete, deleted, none, prune, pruned",
+	} {
+		t.Run(options, func(t *testing.T) {
+			w := newArgoWorld(t, app.Policy{}, files)
+			w.application("web", "app", "\nsyncPolicy: {automated: {prune: true}, syncOptions: ["+options+"]}")
+			if got := strings.ReplaceAll(toConfirm(w.inSync("web")), " Synced", ""); got != want {
+				t.Errorf("a confirmation need %s, want %s", got, want)
+			}
+		})
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -39,12 +40,12 @@ type managedObject struct {
 	state  objectState
 	listed bool // the stored inventory of the owner names the object: until then nothing is written to it
 	// awaitsWave says that the object's wave of an operation has not begun: until then nothing is written to it.
-	awaitsWave        bool
-	needsConfirmation bool // Git asks for a person's confirmation before it is deleted
-	isReplaced        bool // truce has deleted it in order to create it, and has not applied it since
-	hold              hold // of the owner, as of its newest run
-	found             bool // the object was there before truce applied it, with fields that others had added, or that is not known
-	isDeployed        bool // a deployed release has brought it out, as it is described; of an object of which no record says what was applied
+	awaitsWave   bool
+	confirmation optout.Confirmation // of its deletion, as Git has it
+	isReplaced   bool                // truce has deleted it in order to create it, and has not applied it since
+	hold         hold                // of the owner, as of its newest run
+	found        bool                // the object was there before truce applied it, with fields that others had added, or that is not known
+	isDeployed   bool                // a deployed release has brought it out, as it is described; of an object of which no record says what was applied
 	outcome
 	memory      fight.Memory
 	savedMemory []byte         // memory, as the journal has it
@@ -162,11 +163,11 @@ func (r *managedObject) knowDeployed(on bool) {
 	r.isDeployed = on
 }
 
-// askConfirmation says whether a person has to confirm that the object is deleted.
-func (r *managedObject) askConfirmation(on bool) {
+// askConfirmation notes what Git says about the confirmation of the object's deletion.
+func (r *managedObject) askConfirmation(c optout.Confirmation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.needsConfirmation = on
+	r.confirmation = c
 }
 
 // shorten keeps a number in half of the space; none that it is used for is larger.

@@ -98,13 +98,13 @@ func keptNotes(still []inventory.Entry, kept map[object.ID]decide.KeepReason) []
 
 // leaving lists objects that Git no longer names.
 func (s *pruneRun) leaving(entries []inventory.Entry) []report.ListedObject {
-	asks := map[object.ID]bool{}
+	said := map[object.ID]optout.Confirmation{}
 	for _, g := range s.in.Gone {
-		asks[g.ID] = s.in.Rules.NeedConfirmation(g.Live)
+		said[g.ID] = s.in.Rules.ConfirmationOf(g.Live)
 	}
 	out := listedEntries(entries)
 	for i, l := range out {
-		out[i].Extraneous, out[i].NeedsConfirmation = s.kept[l.ID].Counts == decide.Extraneous, asks[l.ID]
+		out[i].Extraneous, out[i].Confirmation = s.kept[l.ID].Counts == decide.Extraneous, said[l.ID]
 	}
 	return out
 }

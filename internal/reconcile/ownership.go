@@ -66,7 +66,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 		rec.assessBy(rulesOf(r.app, rec.id))
 		rec.awaitWave(r.isLater(o, waves))
 		rec.knowDeployed(last[o.ID].Sent == "" && r.isDeployed())
-		rec.askConfirmation(r.engine.PruneRules.NeedConfirmation(o.Data))
+		rec.askConfirmation(r.engine.PruneRules.ConfirmationOf(o.Data))
 		changed, err := rec.setDesired(o, r.app.Key, last[o.ID], &r.engine.desiredTexts)
 		rec.forgetExpiry(r.runsAgainSince(o.ID))
 		if err == nil {

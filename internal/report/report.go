@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
@@ -122,9 +123,8 @@ type ListedObject struct {
 	ID      object.ID
 	Version string // of the API
 	// Extraneous says that the object asks not to count as a difference (Argo CD's compare option IgnoreExtraneous).
-	Extraneous bool
-	// NeedsConfirmation is as of an Object.
-	NeedsConfirmation bool
+	Extraneous   bool
+	Confirmation optout.Confirmation // of its deletion
 }
 
 // Shared is an object that two apps name. It is applied by one of them only.
@@ -174,9 +174,8 @@ type Object struct {
 	Applied  bool      // the server holds our newest version of it
 	Judged   bool      // it was compared with the newest version that Git has
 	// Suspected says that the object may be missing, and is about to be read. Health is Missing of one that is known to be.
-	Suspected bool
-	// NeedsConfirmation says that the object asks for a person's confirmation before it is deleted.
-	NeedsConfirmation bool
+	Suspected    bool
+	Confirmation optout.Confirmation // of its deletion
 }
 
 // Sync is whether live is as Git wants.

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -32,7 +33,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 		s.Conditions = conditions(cr, r, had.Conditions)
 	}
 	if objectsKnown(r) {
-		s.Resources = slices.Concat(resources(r, needsConfirmation(spec)), ranHooks(r, had.Resources), inherited(cr, r, had.Resources))
+		s.Resources = slices.Concat(resources(r, spec), ranHooks(r, had.Resources), inherited(cr, r, had.Resources))
 		s.Summary.Images = liveImages(r)
 		if s.SourceType = ""; !hasManySources(cr) {
 			s.SourceType = sourceType(r, had.SourceType)
@@ -168,25 +169,29 @@ func healthOf(state report.State, r report.Report, had healthStatus) healthStatu
 	return s
 }
 
-// needsConfirmation reports whether the Application asks for a person's confirmation before an object is deleted.
-func needsConfirmation(spec applicationSpec) bool {
-	return spec.SyncPolicy != nil && (slices.Contains(spec.SyncPolicy.SyncOptions, pruneConfirm) || slices.Contains(spec.SyncPolicy.SyncOptions, deleteConfirm))
+// needsConfirmation reports whether a person has to confirm that an object is deleted. An option of the object's own counts instead of the Application's.
+func needsConfirmation(c optout.Confirmation, spec applicationSpec) bool {
+	if c.Asked || spec.SyncPolicy == nil {
+		return c.Asked
+	}
+	options := spec.SyncPolicy.SyncOptions
+	return !c.OwnPrune && slices.Contains(options, pruneConfirm) || !c.OwnDelete && slices.Contains(options, deleteConfirm)
 }
 
-func resources(r report.Report, confirmsAll bool) []resourceStatus {
+func resources(r report.Report, spec applicationSpec) []resourceStatus {
 	out := make([]resourceStatus, 0, len(r.Objects)+len(r.Leaving))
 	for _, o := range r.Objects {
 		h := o.HealthStatus()
 		out = append(out, resourceStatus{
 			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
 			Status: string(o.Sync()), Health: &healthStatus{Status: string(h.Code), Message: h.Message}, SyncWave: int64(o.Wave),
-			RequiresDeletionConfirmation: o.NeedsConfirmation || confirmsAll,
+			RequiresDeletionConfirmation: needsConfirmation(o.Confirmation, spec),
 		})
 	}
 	for _, o := range r.Leaving {
 		out = append(out, resourceStatus{
 			Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name,
-			Status: string(report.OutOfSync), RequiresPruning: true, RequiresDeletionConfirmation: o.NeedsConfirmation || confirmsAll,
+			Status: string(report.OutOfSync), RequiresPruning: true, RequiresDeletionConfirmation: needsConfirmation(o.Confirmation, spec),
 		})
 	}
 	for _, s := range r.Shared {

@@ -51,12 +51,34 @@ func (all PruneRules) Find(live object.Object, effect PruneEffect) (Mark, bool) 
 	return Mark{}, false
 }
 
-// NeedConfirmation reports whether an object asks for a person's confirmation of its deletion.
-func (all PruneRules) NeedConfirmation(o object.Object) bool {
-	return slices.ContainsFunc(all, func(r PruneRule) bool {
-		_, found := r.find(o)
-		return r.NeedsConfirmation && found
-	})
+// Confirmation is what an object says about the confirmation of its deletion by a person.
+type Confirmation struct {
+	Asked bool // it asks for one
+	// OwnPrune and OwnDelete say that it has the option by itself by which an app asks for that, with whatever value: of when Git no longer names it, and
+	// of when its app is deleted.
+	OwnPrune, OwnDelete bool
+}
+
+// ConfirmationOf returns what an object says about the confirmation of its deletion.
+func (all PruneRules) ConfirmationOf(o object.Object) (c Confirmation) {
+	for _, r := range all {
+		if !r.NeedsConfirmation {
+			continue
+		}
+		_, asks := r.find(o)
+		has := r.hasOption(o)
+		c.Asked = c.Asked || asks
+		c.OwnPrune = c.OwnPrune || has && r.Effect == ConfirmPrune
+		c.OwnDelete = c.OwnDelete || has && r.Effect == OutliveApp
+	}
+	return c
+}
+
+// hasOption reports whether an object has the rule's option with any value.
+func (r PruneRule) hasOption(o object.Object) bool {
+	text, _ := o.Annotation(r.Key)
+	name, _, _ := strings.Cut(r.Value, "=")
+	return slices.ContainsFunc(ListItems(text), func(item string) bool { return strings.HasPrefix(item, name+"=") })
 }
 
 func (r PruneRule) find(live object.Object) (Mark, bool) {
