@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -234,32 +233,6 @@ func (c *Controller) scheduleNextRun(key app.Key, a app.App, r report.Report) (w
 	}
 	return wait, read, e.app.Source
 }
-
-// pause is how long the app can wait for its next run; 0 for ever.
-func (e *appEntry) pause(a app.App, r report.Report) time.Duration {
-	switch {
-	case r.Reason == report.Suspended || r.Reason == report.SpecRefused || r.Reason == report.AccessDenied:
-		return 0
-	case r.Reason == report.InProgress || r.Reason == report.AwaitingHealth || r.Reason == report.DependencyNotReady: // an event ends it: the last app sees the revision, a dependency is ready, or a newer request comes
-		return cmp.Or(r.Again, a.Interval)
-	case r.Stage == report.Done:
-		e.failed = 0
-		return a.Interval
-	}
-	e.failed++
-	pause := a.Interval
-	if next, again := a.Backoff.Pause(a.Retry, e.failed); again && a.Retry > 0 {
-		pause = next
-	}
-	if soon := retryPassing << min(e.failed-1, 16); mayPass(a, r) && (pause == 0 || soon < pause) {
-		return soon
-	}
-	return pause
-}
-
-// retryPassing is the pause after the first run that failed for want of an answer or by a doubtful one, doubled by each further one: Git is
-// not at fault, the permission that is missing, a chart's values or what its templates look up may come a moment later, and the next full check be an hour away.
-const retryPassing = 5 * time.Second
 
 // newRevision reports whether the app's source has what the app has not seen.
 func (c *Controller) newRevision(a app.App) bool {

@@ -113,8 +113,8 @@ func (c *Controller) finishSyncRequest(e *appEntry, r report.Report, wait time.D
 	if e.order.Token == "" || o.Order.Token != e.order.Token || o.Ended.IsZero() {
 		return wait
 	}
-	if !o.Next.IsZero() {
-		return max(time.Until(o.Next), time.Millisecond)
+	if next, again := nextTry(r); again {
+		return next
 	}
 	e.order = app.SyncRequest{}
 	if cr := c.withResource(*e).cr; cr != nil {
