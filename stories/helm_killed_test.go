@@ -156,6 +156,56 @@ func TestAReleaseGoesOnWhereAKilledTruceHasLeftIt(t *testing.T) {
 	}
 }
 
+// TestARemedyGoesOnWhereAKilledTruceHasLeftIt: the failure before it was not in the status yet, and counts all the same.
+func TestARemedyGoesOnWhereAKilledTruceHasLeftIt(t *testing.T) {
+	t.Parallel()
+	c := kubetest.Start(t)
+	installCRDs(t, c)
+	binary := buildTruce(t)
+	upgrade := func(s *stage) {
+		const spec = "  upgrade: {remediation: {retries: 0, remediateLastFailure: true}}\n"
+		s.Apply(s.t, strings.ReplaceAll(s.releaseText("web", spec), "file://"+s.repo.Dir, s.toll.git))
+		s.start()
+		s.world.released("web", 1, "1.0.0")
+		s.quiet()
+		s.toll.disarm()
+	}
+	fails := func(s *stage) {
+		s.repo.Commit(map[string]string{"charts/web/values.yaml": "upgrade: \"3\"\ntest: \"0\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.1.0\n"}, "fails")
+		s.annotate(gitRepositories, "charts", "reconcile.fluxcd.io/requestedAt", "now")
+	}
+	ended := func(s *stage) {
+		s.world.helmReason("Stalled", "True", "RetriesExceeded", "1 attempt(s)")
+		s.world.helmReason("Remediated", "True", "RollbackSucceeded")
+		s.world.helmReason("Released", "False", "UpgradeFailed", "post-upgrade")
+		s.quiet()
+		if got := s.storedReleases("web"); got != "1:superseded 2:failed 3:deployed" {
+			s.t.Errorf("stored: %s", got)
+		}
+	}
+	begun := 0
+	t.Run("no kill", func(t *testing.T) {
+		s := newStage(t, c, binary, chartWithRemedies)
+		upgrade(s)
+		fails(s)
+		ended(s)
+		begun = 1 + slices.IndexFunc(s.toll.requests(), func(r string) bool { return isWrite(r) && strings.Contains(r, "/secrets/sh.helm.release.v1.web.v3") })
+	})
+	for _, when := range []moment{before, after} {
+		t.Run(fmt.Sprintf("killed at %d %s", begun, when), func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t, c, binary, chartWithRemedies)
+			upgrade(s)
+			s.toll.arm(map[int]fault{begun: death{when, s.kill}})
+			fails(s)
+			s.crashed()
+			s.toll.disarm()
+			s.begin()
+			ended(s)
+		})
+	}
+}
+
 // uidsOf are the objects of one name that a watch has seen, one after the other.
 func uidsOf(r *kubetest.Recorder) map[string]*unstructured.Unstructured {
 	out := map[string]*unstructured.Unstructured{}

@@ -39,6 +39,8 @@ type chartRun struct {
 	attempts remedy.Attempts   // of what is asked for
 	// replaced says why the release is uninstalled so that another one is installed; empty for not.
 	replaced string
+	failure  hook.Step // as release.Installed has it, with its cause, where an earlier process saw it; hook.Keep for none
+	cause    string
 	isFormer bool               // it is not the one that is asked for, but the one that it replaces
 	decision lifecycle.Decision // how the release stands, and what this run does about it
 }
@@ -328,6 +330,8 @@ func (r *appRun) reportRelease() {
 		next.Reset, next.Force = cmp.Or(next.Reset, was.Reset), cmp.Or(next.Force, was.Force)
 		next.Action, next.Ended, next.Target = was.Action, was.Ended, was.Target
 		next.Failure, next.Cause, next.RemedyCause = was.Failure, was.Cause, was.RemedyCause
+	} else {
+		next.Failure, next.Cause = r.chart.failure, r.chart.cause
 	}
 	r.report.Release = &next
 }

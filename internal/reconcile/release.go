@@ -25,6 +25,8 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 		attempts = last.Attempts // the custom resource may not say them yet
 	case isOthers && r.app.Adoption.Takes() && attempts.Generation == spec.Generation-1: // it was suspended for that, which asks for nothing else
 		attempts.Generation = spec.Generation
+	case last == nil && !isOthers:
+		attempts = r.recall(attempts, remedy.Attempts{Generation: spec.Generation, Version: made.Version, Config: made.Config})
 	}
 	if last != nil && spec.Reset == last.Reset {
 		spec.Reset = ""

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -165,8 +166,12 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 	}
 	r.valuesFrom(out, hr)
 	for _, s := range hr.Status.History {
-		if s != nil && s.Name == out.Name && s.Namespace == out.Namespace {
-			out.Known[s.Version] = s.Digest
+		if s == nil || s.Name != out.Name || s.Namespace != out.Namespace {
+			continue
+		}
+		out.Known[s.Version] = s.Digest
+		if s.Status == string(hook.FailedRelease) {
+			out.Failed = append(out.Failed, s.Version)
 		}
 	}
 	out.Former = formerRelease(hr.Status, *out)
