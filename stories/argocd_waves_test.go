@@ -29,6 +29,7 @@ func TestSyncWavesOrderAnOperation(t *testing.T) {
 	if w.isThere(configmaps, "web") || w.isThere(jobs, "beside") || w.isThere(configmaps, "late") {
 		t.Error("what comes later is there before the first wave is healthy")
 	}
+	w.differs("web", "ConfigMap late OutOfSync, ConfigMap web OutOfSync, Job first Synced")
 	w.endJob("first", "Complete")
 	w.exists(configmaps, "web")
 	w.exists(jobs, "beside")
@@ -46,6 +47,7 @@ func TestSyncWavesOrderAnOperation(t *testing.T) {
 	w.repo.Commit(map[string]string{"app/all.yaml": second}, "two")
 	w.exists(jobs, "second")
 	w.waitsFor("web", "waiting for Job.batch "+w.ns+"/second")
+	w.differs("web", "ConfigMap late OutOfSync, ConfigMap web Synced, Job first Synced, Job second Synced, hook Job beside")
 	w.kubectl("label", "configmap", "late", "changed=yes")
 	w.kubectl("patch", "configmap", "late", "--type=merge", "-p", `{"data":{"k":"drift"}}`)
 	w.endJob("second", "Failed")
@@ -53,6 +55,14 @@ func TestSyncWavesOrderAnOperation(t *testing.T) {
 	if got := w.kubectl("get", "configmap", "web", "late", "-o", "jsonpath={.items[*].data.k}"); got != "2 drift" {
 		t.Errorf("the values of web and late are %s, want 2 drift", got)
 	}
+}
+
+// differs waits until the Application is OutOfSync with these objects.
+func (w *world) differs(name, objects string) {
+	w.t.Helper()
+	w.becomes(name, func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "sync", "status") == "OutOfSync" && listed(o) == objects
+	})
 }
 
 // waitsFor waits until the newest operation says that it waits for something.

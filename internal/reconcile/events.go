@@ -90,7 +90,7 @@ func (r *managedObject) view() report.Object {
 	defer r.mu.Unlock()
 	return report.Object{
 		ID: r.id, Version: r.gvk().Version, UID: r.uid, Health: r.currentHealth(), Findings: r.findings, Problem: r.problem,
-		File: r.file, Line: int(r.line), Wave: int(r.wave), Applied: r.state.phase == applied, Judged: r.state.compared, Suspected: r.isSuspected(), Confirmation: r.confirmation,
+		File: r.file, Line: int(r.line), Wave: int(r.wave), Applied: r.state.phase == applied, Judged: r.state.compared, Awaited: r.awaitsWave, Suspected: r.isSuspected(), Confirmation: r.confirmation,
 	}
 }
 

@@ -173,6 +173,7 @@ type Object struct {
 	Wave     int       // the sync wave in which an operation applies it
 	Applied  bool      // the server holds our newest version of it
 	Judged   bool      // it was compared with the newest version that Git has
+	Awaited  bool      // its wave of an operation has not begun
 	// Suspected says that the object may be missing, and is about to be read. Health is Missing of one that is known to be.
 	Suspected    bool
 	Confirmation optout.Confirmation // of its deletion
@@ -197,10 +198,13 @@ func (o Object) Sync() Sync {
 	if slices.ContainsFunc(o.Findings, Finding.Differs) {
 		return OutOfSync
 	}
-	if !o.Applied && !o.Judged {
-		return Unknown
+	switch {
+	case o.Applied || o.Judged:
+		return Synced
+	case o.Awaited: // Git has another version than the last one that was applied
+		return OutOfSync
 	}
-	return Synced
+	return Unknown
 }
 
 // HealthStatus returns the health of the object, also where it was not assessed.
