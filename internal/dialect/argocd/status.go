@@ -33,8 +33,11 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 		s.Conditions = conditions(cr, r, had.Conditions)
 	}
 	if objectsKnown(r) {
-		s.Resources = slices.Concat(resources(r, spec), ranHooks(r, had.Resources), inherited(cr, r, had.Resources))
-		s.Summary.Images = liveImages(r)
+		ran := slices.DeleteFunc(ranHooks(r, had.Resources), func(h resourceStatus) bool { // what is no hook any more is listed by itself
+			return slices.ContainsFunc(r.Objects, func(o report.Object) bool { return o.ID == h.id() })
+		})
+		s.Resources = slices.Concat(resources(r, spec), ran, inherited(cr, r, had.Resources))
+		s.Summary.Images = liveImages(r, ran)
 		if s.SourceType = ""; !hasManySources(cr) {
 			s.SourceType = sourceType(r, had.SourceType)
 		}
@@ -202,13 +205,17 @@ func resources(r report.Report, spec applicationSpec) []resourceStatus {
 	return out
 }
 
-// liveImages are the images of the containers that the cluster has: those that Git names, but for what is missing there or has another image.
-func liveImages(r report.Report) []string {
+// liveImages are the images of the containers that the cluster has: those that Git names, but for what is missing there or has another image. Those of hooks are
+// what the revision says of what they have left.
+func liveImages(r report.Report, ran []resourceStatus) []string {
 	there := make(map[object.ID]report.Object, len(r.Objects))
 	for _, o := range r.Objects {
 		if o.UID != "" && o.HealthStatus().Code != health.Missing {
 			there[o.ID] = o
 		}
+	}
+	for _, h := range ran {
+		there[h.id()] = report.Object{ID: h.id()}
 	}
 	var out []string
 	for _, i := range r.Images {
@@ -250,7 +257,7 @@ func inherited(cr object.Object, r report.Report, had []resourceStatus) []resour
 		named[o.ID] = true
 	}
 	return slices.DeleteFunc(slices.Clone(had), func(o resourceStatus) bool {
-		return o.Hook || named[object.ID{Group: o.Group, Kind: o.Kind, Namespace: o.Namespace, Name: o.Name}]
+		return o.Hook || named[o.id()]
 	})
 }
 

@@ -1,5 +1,7 @@
 package argocd
 
+import "github.com/truce-gitops/truce/internal/model/object"
+
 // applicationStatus is Argo CD's form of how an Application stands. Operations and sources are kept as they were written: their
 // unknown fields are kept.
 type applicationStatus struct {
@@ -47,6 +49,10 @@ type resourceStatus struct {
 	SyncWave        int64         `json:"syncWave,omitempty"`
 
 	RequiresDeletionConfirmation bool `json:"requiresDeletionConfirmation,omitempty"`
+}
+
+func (r resourceStatus) id() object.ID {
+	return object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}
 }
 
 type condition struct {

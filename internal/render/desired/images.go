@@ -12,17 +12,25 @@ import (
 // podSpecs are where Kubernetes' own kinds keep the description of their pods.
 var podSpecs = [][]string{{"spec"}, {"spec", "template", "spec"}, {"spec", "jobTemplate", "spec", "template", "spec"}}
 
-// Images lists the images of the containers that Git names, in the order of the objects.
+// Images lists the images of the containers that Git names, in the order of the objects, then of the hooks.
 func (s Set) Images() []overlay.Container {
 	var out []overlay.Container
 	for _, o := range s.Objects {
-		if !builtIn(o.GVK.Group) {
-			continue
-		}
-		for _, at := range podSpecs {
-			for _, c := range imagesAt(o.Data, at) {
-				out = append(out, overlay.Container{ID: o.ID, Field: c.Field, Image: o.Sensitive.Text(c.Image)})
-			}
+		out = append(out, o.images()...)
+	}
+	for _, h := range s.Hooks {
+		out = append(out, h.images()...)
+	}
+	return out
+}
+
+func (o Object) images() (out []overlay.Container) {
+	if !builtIn(o.GVK.Group) {
+		return nil
+	}
+	for _, at := range podSpecs {
+		for _, c := range imagesAt(o.Data, at) {
+			out = append(out, overlay.Container{ID: o.ID, Field: c.Field, Image: o.Sensitive.Text(c.Image)})
 		}
 	}
 	return out
