@@ -67,6 +67,9 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 	if w.isThere(jobs, "before") || w.isThere(configmaps, "web") {
 		t.Error("what comes later is there before the first hook has ended")
 	}
+	if got := images(waits); got != "[busybox:1.37]" {
+		t.Errorf("while the first hook runs the images are %s", got)
+	}
 	w.endJob("first", "Complete")
 	before := w.exists(jobs, "before")
 	w.endJob("before", "Complete")
@@ -134,9 +137,16 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 	w.delete(applications, w.ns, "web")
 	w.goes(configmaps, "web")
 	w.goes(jobs, "before")
+	w.goes(jobs, "after") // an earlier operation has left it
 	if !w.isThere(jobs, "stays") || !w.isThere(jobs, "taken") {
 		t.Error("a hook that is kept, or another's, was deleted")
 	}
+}
+
+// images are those that the status sums up.
+func images(o *unstructured.Unstructured) string {
+	all, _, _ := unstructured.NestedStringSlice(o.Object, "status", "summary", "images")
+	return fmt.Sprint(all)
 }
 
 // listed are the objects that the status lists, each with its kind and sync status.

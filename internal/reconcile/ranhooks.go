@@ -18,10 +18,13 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
-// deleteRanHooks deletes what the hooks of a deleted app's newest operation have left: as in Argo CD they go with the app. Those that are kept when
-// their app is deleted stay, and so does what truce has not applied, or has applied with the labels of another app.
-func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, op inventory.Operation) error {
-	ran := ranHooks(op)
+// deleteRanHooks deletes what the hooks of a deleted app's operations have left: as in Argo CD they go with the app. Those that are kept when
+// their app is deleted stay, and so does what truce has not applied, or has applied with the labels of another app. What is no hook any more is in the
+// inventory's entries.
+func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, saved inventory.Record) error {
+	ran := slices.DeleteFunc(ranHooks(saved.Operation), func(id object.ID) bool {
+		return slices.ContainsFunc(saved.Entries, func(entry inventory.Entry) bool { return entry.ID == id })
+	})
 	if len(ran) == 0 || e.Version == nil {
 		return nil
 	}
@@ -55,18 +58,34 @@ func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, op inventory.Ope
 	return runner.Remove(ctx)
 }
 
-// ranHooks are the objects of the hooks that have run in an operation, in an order that is the same each time.
+// ranHooks are the objects of the hooks that have run in an operation and before it, in an order that is the same each time.
 func ranHooks(op inventory.Operation) []object.ID {
 	var out []object.ID
-	for key, run := range op.Hooks {
-		event, text, _ := strings.Cut(key, " ")
-		id, err := object.ParseID(text)
-		if err == nil && slices.Contains(syncEvents, hook.Event(event)) && run.Phase != hook.NotRun && !slices.Contains(out, id) {
+	for _, text := range leftHooks(op) {
+		if id, err := object.ParseID(text); err == nil {
 			out = append(out, id)
 		}
 	}
 	slices.SortFunc(out, object.ID.Compare)
 	return out
+}
+
+// mostLeft bounds how many objects of former hooks are remembered: with generateName each operation makes others.
+const mostLeft = 100
+
+// leftHooks are the objects that an operation and those before it may have left, the newest last.
+func leftHooks(op inventory.Operation) []string {
+	var ran []string
+	for key, run := range op.Hooks {
+		event, id, _ := strings.Cut(key, " ")
+		if slices.Contains(syncEvents, hook.Event(event)) && run.Phase != hook.NotRun && !slices.Contains(ran, id) {
+			ran = append(ran, id)
+		}
+	}
+	slices.Sort(ran)
+	earlier := slices.DeleteFunc(slices.Clone(op.Left), func(id string) bool { return slices.Contains(ran, id) })
+	all := append(earlier, ran...)
+	return all[max(0, len(all)-mostLeft):]
 }
 
 // servedAs is the first version at which a kind is served, of a list as of Capabilities.

@@ -43,7 +43,7 @@ func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, aw
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := e.deleteRanHooks(ctx, a, saved.Operation); err != nil { // the hooks of the removal are recorded in their place
+	if err := e.deleteRanHooks(ctx, a, saved); err != nil { // the hooks of the removal are recorded in their place
 		return nil, nil, e.saveAfterPrune(ctx, saved, err)
 	}
 	removal, err := e.beginRemoval(ctx, a, &saved)

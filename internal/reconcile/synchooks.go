@@ -58,6 +58,7 @@ func (r *appRun) beginSync(ctx context.Context) error {
 	if err := r.makeNamespace(ctx); err != nil {
 		return err
 	}
+	r.report.Images = r.rendered.images
 	r.takeUpOperation()
 	r.hooks = r.newSyncHooks(syncEvents)
 	if op := r.inventory.Operation; op.Cause != "" && !op.Ended {
@@ -94,7 +95,7 @@ func (r *appRun) permitHooks(ctx context.Context) error {
 // there is none left, what has run is not run again.
 func (r *appRun) takeUpOperation() {
 	was, key := r.inventory.Operation, r.operationKey()
-	next := inventory.Operation{Key: key, Began: r.report.Rollout.Begun.UTC()}
+	next := inventory.Operation{Key: key, Began: r.report.Rollout.Begun.UTC(), Left: leftHooks(was)}
 	switch {
 	case was.Key != key:
 	case !was.Ended || was.Cause == "" || !r.triesAgain(was):

@@ -21,6 +21,8 @@ type Operation struct {
 	Terminated string `json:"terminated,omitempty"`
 	// Hooks are by their phase and object.
 	Hooks map[string]HookRun `json:"hooks,omitempty"`
+	// Left are the objects of the hooks that earlier operations have run, the newest last. Some may be gone.
+	Left []string `json:"left,omitempty"`
 }
 
 // HookRun is how a hook ran in an operation.
