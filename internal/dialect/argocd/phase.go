@@ -28,19 +28,19 @@ func (s *operationState) setProgress(o report.Rollout) {
 		s.RetryCount = int64(o.Tries) + 1
 		s.Phase, s.Message = phaseRunning, s.Message+fmt.Sprintf(nextTryFormat, s.RetryCount, o.Next.UTC().Format(time.Kitchen))
 		return
-	case (s.Phase == phaseFailed || s.Phase == phaseError && o.Order.Token != "") && s.RetryCount > 0:
+	case triesCount(s.Phase, o) && s.RetryCount > 0:
 		s.Message += retriedText(s.RetryCount)
 	}
 	s.FinishedAt = formatTime(o.Ended)
 }
 
-// isTriedAgain reports whether an operation that has ended in a phase goes on with another try. Nothing is tried of a new revision that cannot be rendered,
+// isTriedAgain reports whether an operation that has ended in a phase goes on with another try.
+func isTriedAgain(phase string, o report.Rollout) bool { return !o.Next.IsZero() && triesCount(phase, o) }
+
+// triesCount reports whether further tries are a part of an operation that has ended in a phase. Nothing is tried of a new revision that cannot be rendered,
 // and a prune that is held waits for a person.
-func isTriedAgain(phase string, o report.Rollout) bool {
-	if o.Next.IsZero() || o.Reason == report.PruneHeld {
-		return false
-	}
-	return phase == phaseFailed || phase == phaseError && o.Order.Token != ""
+func triesCount(phase string, o report.Rollout) bool {
+	return o.Reason != report.PruneHeld && (phase == phaseFailed || phase == phaseError && o.Order.Token != "")
 }
 
 // nextTryFormat is what Argo CD adds to the message of an operation that is tried again.
