@@ -126,3 +126,20 @@ func TestTestsOfARelease(t *testing.T) {
 	w.helmReason("TestSuccess", "False", "TestFailed", "exit code 3")
 	w.helmReason("Remediated", "True", "RollbackSucceeded")
 }
+
+// TestADeletionEndsAfterAHookThatComesLastHasFailed: Helm forgets the release then, and Flux lets the HelmRelease go with the next try.
+func TestADeletionEndsAfterAHookThatComesLastHasFailed(t *testing.T) {
+	w := newWorld(t, app.Policy{}, strings.ReplaceAll(strings.ReplaceAll(chartWithRemedies, "helm.sh/hook: post-upgrade", "helm.sh/hook: post-delete"), `upgrade: "0"`, `upgrade: "3"`))
+	w.release("web", "")
+	w.released("web", 1, "1.0.0")
+	gone := w.Watch(t, helmReleases, w.ns, "web")
+	w.kubectl("delete", "helmrelease.helm.toolkit.fluxcd.io/web", "--wait=false")
+	w.helmReason("Released", "False", "UninstallFailed", "after")
+	gone.AwaitDeleted(w.ctx)
+	if text := w.kubectl("get", "secrets", "-l", "owner=helm", "-o", "name"); text != "" {
+		t.Errorf("a release is stored: %s", text)
+	}
+	if w.isThere(configmaps, "web") {
+		t.Error("the object is there")
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"testing/fstest"
 
+	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/cluster/live"
@@ -111,15 +112,18 @@ func (r *appRun) deleteObjects(ctx context.Context) error {
 	return r.engine.saveAfterPrune(ctx, r.inventory, err)
 }
 
-// endUninstall runs the hooks that come after the objects, and deletes the stored releases, or says that the newest is uninstalled.
+// endUninstall runs the hooks that come after the objects, and deletes the stored releases, or says that the newest is uninstalled. Of an app that is
+// deleted it does so also where one of these hooks has failed, as Helm does: the next try of the deletion finds nothing that is left to do.
 func (r *appRun) endUninstall(ctx context.Context) error {
 	if len(r.hooksOf(hook.PostDelete)) > 0 && r.chart.stored[0].Stage != hook.After {
 		if err := r.setStage(ctx, hook.After); err != nil {
 			return err
 		}
 	}
-	if err := r.runHooks(ctx, hook.PostDelete); err != nil {
-		return err
+	hooksErr := r.runHooks(ctx, hook.PostDelete)
+	var failed *hooks.HookError
+	if hooksErr != nil && !(r.app.Deleting && errors.As(hooksErr, &failed)) {
+		return hooksErr
 	}
 	newest := r.chart.stored[0]
 	var err error
@@ -131,8 +135,10 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 	if err != nil {
 		return &stageError{report.PruneFailed, err}
 	}
-	r.noteRelease(hook.Uninstall, newest)
-	return nil
+	if hooksErr == nil {
+		r.noteRelease(hook.Uninstall, newest)
+	}
+	return hooksErr
 }
 
 // removal is the end of an app that is deleted.
