@@ -175,9 +175,9 @@ func TestARemedyGoesOnWhereAKilledTruceHasLeftIt(t *testing.T) {
 		s.annotate(gitRepositories, "charts", "reconcile.fluxcd.io/requestedAt", "now")
 	}
 	ended := func(s *stage) {
-		s.world.helmReason("Stalled", "True", "RetriesExceeded", "1 attempt(s)")
-		s.world.helmReason("Remediated", "True", "RollbackSucceeded")
-		s.world.helmReason("Released", "False", "UpgradeFailed", "post-upgrade")
+		s.helmReason("Stalled", "True", "RetriesExceeded", "1 attempt(s)")
+		s.helmReason("Remediated", "True", "RollbackSucceeded")
+		s.helmReason("Released", "False", "UpgradeFailed", "post-upgrade")
 		s.quiet()
 		if got := s.storedReleases("web"); got != "1:superseded 2:failed 3:deployed" {
 			s.t.Errorf("stored: %s", got)

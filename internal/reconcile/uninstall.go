@@ -122,7 +122,7 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 	}
 	hooksErr := r.runHooks(ctx, hook.PostDelete)
 	var failed *hooks.HookError
-	if hooksErr != nil && !(r.app.Deleting && errors.As(hooksErr, &failed)) {
+	if hooksErr != nil && (!r.app.Deleting || !errors.As(hooksErr, &failed)) {
 		return hooksErr
 	}
 	newest := r.chart.stored[0]

@@ -35,7 +35,9 @@ func (s *operationState) setProgress(o report.Rollout) {
 }
 
 // isTriedAgain reports whether an operation that has ended in a phase goes on with another try.
-func isTriedAgain(phase string, o report.Rollout) bool { return !o.Next.IsZero() && triesCount(phase, o) }
+func isTriedAgain(phase string, o report.Rollout) bool {
+	return !o.Next.IsZero() && triesCount(phase, o)
+}
 
 // triesCount reports whether further tries are a part of an operation that has ended in a phase. Nothing is tried of a new revision that cannot be rendered,
 // and a prune that is held waits for a person.
