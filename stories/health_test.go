@@ -103,8 +103,6 @@ func TestAKustomizationThatWaitsSaysWhatItsPodsReport(t *testing.T) {
 // TestAWorkloadWhosePodsAreRefusedSaysSo: a Deployment by its own condition, a StatefulSet by its Events.
 func TestAWorkloadWhosePodsAreRefusedSaysSo(t *testing.T) {
 	w := newWorld(t, app.Policy{}, late("web", "", "")+`
--- app/quota.yaml --
-{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: NAMESPACE}, spec: {hard: {pods: "0"}}}
 -- app/db.yaml --
 apiVersion: apps/v1
 kind: StatefulSet
@@ -114,6 +112,11 @@ spec:
   selector: {matchLabels: {app: db}}
   template: {metadata: {labels: {app: db}}, spec: {containers: [{name: c, image: "registry.example/c:1"}]}}
 `)
+	w.Apply(t, `{apiVersion: v1, kind: ResourceQuota, metadata: {name: none, namespace: `+w.ns+`}, spec: {hard: {pods: "0"}}}`)
+	w.await(w.Watch(t, schema.GroupVersionResource{Version: "v1", Resource: "resourcequotas"}, w.ns, "none"), func(o *unstructured.Unstructured) bool {
+		_, there, _ := unstructured.NestedString(o.Object, "status", "hard", "pods") // before that it holds no pod back
+		return there
+	})
 	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
 	t.Log(w.fails("app", "Deployment.apps "+w.ns+"/web: FailedCreate: exceeded quota: none"))
 	get := w.truce()
