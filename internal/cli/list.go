@@ -42,8 +42,10 @@ Synced and Healthy; with -o wide it is the message of the app's status.
 
 An app that truce only observes shows what its status says, and whose word that is: Synced (Flux's).
 HEALTH is that word, too; Flux gives none without health checks. What truce itself sees of such an app:
-truce app get, truce app diff, and over time truce history. A note says so where the controller whose words
-these are gives no sign of life: it neither renews a Lease nor answers at its status page.`,
+truce app get, truce app diff, and over time truce history.
+
+SYNC and MESSAGE are what the controller has written. A note says that they may be out of date where the
+controller gives no sign of life: it neither renews a Lease nor answers at its status page.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.connected(cmd.Context(), func(c *Cluster) error { return l.run(cmd.Context(), c) })
 		},
