@@ -258,7 +258,7 @@ func (c *Controller) forgetApp(ctx context.Context, key app.Key) time.Duration {
 }
 
 func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
-	if !slices.ContainsFunc(finalizers(e.cr), e.app.HasFinalizer) {
+	if !slices.ContainsFunc(e.cr.Finalizers(), e.app.HasFinalizer) {
 		return 0
 	}
 	keeps := e.app.HasFinalizer

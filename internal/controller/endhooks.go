@@ -19,12 +19,12 @@ func (c *Controller) markEndHooks(ctx context.Context, key app.Key, r report.Rep
 	if !ok || r.EndHooks == nil || e.app.Deleting || e.app.Suspended || e.app.Policy.Mode != app.Enforce || e.app.Adoption.Mode == app.HandBack {
 		return 0
 	}
-	have := finalizers(e.cr)
+	have := e.cr.Finalizers()
 	want := e.app.WithEndHooks(have, r.EndHooks)
 	if slices.Equal(have, want) {
 		return 0
 	}
-	return c.retryNote(e, c.patchFinalizers(ctx, e, want))
+	return c.retryNote(e, c.patchFinalizers(ctx, e.cr, want))
 }
 
 // awaitEndHooks is how long an app that is being deleted waits for its source, which has its hooks.

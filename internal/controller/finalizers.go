@@ -15,39 +15,28 @@ import (
 
 // ensureFinalizer is needed only where there is something to clean up. What is handed back needs none of truce's any more.
 func (c *Controller) ensureFinalizer(ctx context.Context, e appEntry) error {
-	have := finalizers(e.cr)
+	have := e.cr.Finalizers()
 	if e.app.Adoption.Mode == app.HandBack && slices.Contains(have, e.app.OwnFinalizer) {
-		return c.patchFinalizers(ctx, e, slices.DeleteFunc(have, func(name string) bool { return name == e.app.OwnFinalizer }))
+		return c.patchFinalizers(ctx, e.cr, slices.DeleteFunc(have, func(name string) bool { return name == e.app.OwnFinalizer }))
 	}
 	if e.app.GuardFinalizer == "" || e.app.Policy.Mode != app.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, e.app.GuardFinalizer) {
 		return nil
 	}
-	return c.patchFinalizers(ctx, e, append(have, e.app.GuardFinalizer))
-}
-
-func finalizers(o object.Object) []string {
-	list, _ := o.At("metadata", "finalizers").([]any)
-	out := make([]string, 0, len(list))
-	for _, f := range list {
-		if s, ok := f.(string); ok {
-			out = append(out, s)
-		}
-	}
-	return out
+	return c.patchFinalizers(ctx, e.cr, append(have, e.app.GuardFinalizer))
 }
 
 // removeFinalizers takes finalizers off an app's custom resource, where there are such.
 func (c *Controller) removeFinalizers(ctx context.Context, e appEntry, which func(string) bool) time.Duration {
-	have := finalizers(e.cr)
+	have := e.cr.Finalizers()
 	if !slices.ContainsFunc(have, which) {
 		return 0
 	}
-	return c.retryNote(e, c.patchFinalizers(ctx, e, slices.DeleteFunc(have, which)))
+	return c.retryNote(e, c.patchFinalizers(ctx, e.cr, slices.DeleteFunc(have, which)))
 }
 
-func (c *Controller) patchFinalizers(ctx context.Context, e appEntry, list []string) error {
-	return asGoneAnswer(c.patch(ctx, e.gvk, e.cr, "", []operation{
-		{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/metadata/finalizers", list},
+func (c *Controller) patchFinalizers(ctx context.Context, cr object.Object, list []string) error {
+	return asGoneAnswer(c.patch(ctx, cr.GVK(), cr, "", []operation{
+		{"replace", "/metadata/resourceVersion", cr.ResourceVersion()}, {"add", "/metadata/finalizers", list},
 	}))
 }
 
@@ -56,23 +45,24 @@ func (c *Controller) patchFinalizers(ctx context.Context, e appEntry, list []str
 const storageWait = 5 * time.Second
 
 // releaseDeleted takes the finalizer of another controller off the custom resource of a source that is being deleted: Flux's controllers put one on
-// each source, and where they do not run any more, it would stay for ever. truce keeps nothing that has to be cleaned.
-func (c *Controller) releaseDeleted(ctx context.Context, cr object.Object, s dialect.Source) time.Duration {
-	list, _ := cr.At("metadata", "finalizers").([]any)
-	left := slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v == s.Finalizer })
+// each source, and where they do not run any more, it would stay for ever. truce keeps nothing that has to be cleaned. Other revisions and charts of the source
+// have no custom resource.
+func (c *Controller) releaseDeleted(ctx context.Context, key app.SourceKey, cr object.Object, s dialect.Source) time.Duration {
+	have := cr.Finalizers()
+	if key != s.Key || !slices.Contains(have, s.Finalizer) {
+		return 0
+	}
 	c.mu.RLock()
 	isOther := c.isWrittenByOther(s.Key, cr)
 	c.mu.RUnlock()
-	if isOther || len(left) == len(list) {
+	if isOther {
 		return 0
 	}
 	since, err := time.Parse(time.RFC3339, cr.StringAt("metadata", "deletionTimestamp"))
 	if wait := time.Until(since.Add(storageWait)); err == nil && wait > 0 {
 		return wait
 	}
-	err = asGoneAnswer(c.patch(ctx, cr.GVK(), cr, "", []operation{
-		{"replace", "/metadata/resourceVersion", cr.ResourceVersion()}, {"add", "/metadata/finalizers", left},
-	}))
+	err = c.patchFinalizers(ctx, cr, slices.DeleteFunc(have, func(name string) bool { return name == s.Finalizer }))
 	switch {
 	case err == nil || errors.Is(err, errGone):
 		return 0

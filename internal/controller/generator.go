@@ -35,7 +35,7 @@ func (c *Controller) reconcileGenerator(ctx context.Context, cr object.Object, s
 	case !ours:
 		return 0
 	case s.Deleting:
-		return c.releaseDeleted(ctx, cr, s)
+		return c.releaseDeleted(ctx, s.Key, cr, s)
 	case s.Suspended:
 		return 0
 	case waits:

@@ -227,7 +227,7 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	case s.Recipe != nil:
 		return c.reconcileGenerator(ctx, cr, s)
 	case s.Deleting:
-		return max(c.reportUnfetched(ctx, key, "is being deleted"), c.releaseDeleted(ctx, cr, s))
+		return max(c.reportUnfetched(ctx, key, "is being deleted"), c.releaseDeleted(ctx, key, cr, s))
 	case s.Suspended:
 		return c.reportUnfetched(ctx, key, "is suspended")
 	}

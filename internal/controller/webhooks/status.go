@@ -42,11 +42,11 @@ const storageWait = 5 * time.Second
 func (h *Hooks) released(ctx context.Context, e entry) entry {
 	e.secret, e.path, e.missing = webhook.Secret{}, "", ""
 	e.due = time.Now().Add(time.Hour)
-	list, _ := e.cr.At("metadata", "finalizers").([]any)
-	left := slices.DeleteFunc(slices.Clone(list), func(v any) bool { return v == e.receiver.Finalizer })
-	if len(left) == len(list) {
+	left := e.cr.Finalizers()
+	if !slices.Contains(left, e.receiver.Finalizer) {
 		return e
 	}
+	left = slices.DeleteFunc(left, func(name string) bool { return name == e.receiver.Finalizer })
 	if end := e.receiver.Deleting.Add(storageWait); time.Now().Before(end) {
 		e.due = end
 		return e

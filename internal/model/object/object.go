@@ -69,6 +69,18 @@ func (o Object) Generation() int64 {
 	return n
 }
 
+// Finalizers returns metadata.finalizers. The caller may change the list.
+func (o Object) Finalizers() []string {
+	list, _ := o.At("metadata", "finalizers").([]any)
+	out := make([]string, 0, len(list))
+	for _, f := range list {
+		if s, ok := f.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
 // Label returns the value of a label and whether it is there.
 func (o Object) Label(key string) (string, bool) { return o.entry("labels", key) }
 
