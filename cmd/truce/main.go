@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"syscall"
+	_ "time/tzdata" // sync windows name time zones, and the image has none of its own
 
 	"github.com/truce-gitops/truce/internal/cli"
 	"github.com/truce-gitops/truce/internal/cluster"

@@ -67,7 +67,7 @@ func customResources(configs labels.Selector) controller.Kinds {
 	}
 	return controller.Kinds{
 		Apps: registry.AppDialects(), Sources: registry.Sources(),
-		Inline: map[object.GVK]dialect.Sources{registry.Applications: argocd.Repositories{}},
+		Inline: map[object.GVK]dialect.Sources{registry.Applications: argocd.Repositories{}}, Projects: argocd.Projects{},
 		Fields: flux.Definitions{}, ValuesSelector: selector,
 	}
 }

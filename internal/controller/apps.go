@@ -112,6 +112,9 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	if wait := c.confirmApp(ctx, e); wait > 0 {
 		return wait
 	}
+	if wait := c.waitForProjects(e.app); wait > 0 {
+		return wait
+	}
 	if e.app.Deleting {
 		return c.deleteApp(ctx, e)
 	}
@@ -119,6 +122,7 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	if wait > 0 {
 		return wait
 	}
+	e.app = e.app.WithinWindows(time.Now())
 	if wait := c.awaitSource(e.app.Source); wait > 0 {
 		return wait
 	}
@@ -227,6 +231,9 @@ func (c *Controller) scheduleNextRun(key app.Key, a app.App, r report.Report) (w
 	wait, read = e.pause(a, r), e.app.Source
 	if next := c.finishSyncRequest(e, r, wait); wait == 0 || next < wait {
 		wait = next
+	}
+	if window := a.NextWindow(time.Now()); !window.IsZero() && (wait == 0 || time.Until(window) < wait) {
+		wait = max(time.Until(window), time.Millisecond)
 	}
 	if wait > 0 && !e.due.IsZero() {
 		e.due = time.Now().Add(wait)

@@ -53,6 +53,7 @@ type Controller struct {
 	claims       *claim.Catalogue // with the ConfigMap's; guarded by mu
 
 	values        valueWatches
+	projects      projects
 	sourceWatches []sourceWatch // complete before any worker starts
 
 	mu          sync.RWMutex
@@ -112,10 +113,12 @@ func (c *Controller) Run(ctx context.Context) error {
 	}
 	c.lookForLacks(ctx)
 	own.watchDefinitions(ctx)
+	c.watchProjects(ctx)
 	c.watchCustomResources(ctx)
 	for _, w := range c.sourceWatches {
 		g.Go(func() error { c.enqueueListed(ctx, w); return nil })
 	}
+	g.Go(func() error { c.awaitProjects(ctx); return nil })
 	g.Go(func() error { return c.writeEvents(ctx) })
 	g.Go(func() error { return c.sendMessages(ctx) })
 	if c.Outlet != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -125,7 +126,12 @@ type Kinds struct {
 	Apps    map[object.GVK]dialect.Apps
 	Sources map[object.GVK]dialect.Sources
 	Inline  map[object.GVK]dialect.Sources // by the kind of the apps that name their source themselves
-	Fields  FieldLoss                      // nil for never asking
+	// Projects reads what bounds apps; nil where nothing does.
+	Projects interface {
+		Kind() object.GVK
+		Project(cr object.Object) project.Project
+	}
+	Fields FieldLoss // nil for never asking
 	// ValuesSelector selects the ConfigMaps and Secrets whose change runs the apps that take variables from them; empty for all.
 	ValuesSelector string
 }

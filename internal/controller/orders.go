@@ -62,7 +62,7 @@ type observedApp struct {
 func (s observedApp) uid() string { return s.asks.uid }
 
 func (c *Controller) observeApp(e *appEntry, ev live.Event) (observedApp, error) {
-	a := c.Tenancy.Bind(e.front.App(ev.Object, c.Process))
+	a := c.bind(e.front.App(ev.Object, c.Process))
 	kept, err := c.packResource(ev.GVK, ev.Object)
 	answered := e.front.AnsweredRequests(ev.Object, report.Report{Request: a.Request})
 	version, _ := strconv.ParseUint(ev.Object.ResourceVersion(), 10, 64) // 0 where it is no number: then nothing is older
@@ -118,7 +118,7 @@ func (c *Controller) finishSyncRequest(e *appEntry, r report.Report, wait time.D
 	}
 	e.order = app.SyncRequest{}
 	if cr := c.withResource(*e).cr; cr != nil {
-		e.app = withSyncRequest(c.Tenancy.Bind(e.front.App(cr, c.Process)), app.SyncRequest{})
+		e.app = withSyncRequest(c.bind(e.front.App(cr, c.Process)), app.SyncRequest{})
 	}
 	return afterOrder
 }

@@ -22,6 +22,8 @@ type PruneCandidate struct {
 	Live object.Object // nil: not in the cluster
 	// Inherited says that it bears the mark of the controller that the app was adopted from, for this very app.
 	Inherited bool
+	// Denied is why the app may not delete it, as its project says; empty where it may.
+	Denied string
 }
 
 // PrunePlan is what to do about all objects that left Git.
@@ -139,6 +141,10 @@ func (s *PrunePlan) sort(in PruneInput, g PruneCandidate) {
 	switch {
 	case in.Policy != app.PruneDelete, in.Rules == nil:
 		s.Keep[g.ID] = KeepReason{Why: "pruning is off", Counts: in.countingOf(g.Live)}
+	case g.Denied != "" && in.AppDeleted: // as in Argo CD: it outlives the app
+		s.Forget = append(s.Forget, g.ID)
+	case g.Denied != "":
+		s.Keep[g.ID] = KeepReason{Why: g.Denied}
 	case isKept:
 		s.Keep[g.ID] = KeepReason{Why: kept.String(), Own: true}
 	case isKeptUnlessEnd && !in.AppDeleted:

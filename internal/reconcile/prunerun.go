@@ -24,8 +24,9 @@ import (
 type pruneRun struct {
 	engine     *Engine
 	app        app.Key
-	revision   string // which no longer has them; empty where that is not why they are deleted
-	why        string // they are deleted
+	bound      app.App // by its project
+	revision   string  // which no longer has them; empty where that is not why they are deleted
+	why        string  // they are deleted
 	from       app.Adoption
 	access     tenancy.Access // of the app's account
 	denied     error          // there is no such access
@@ -47,7 +48,7 @@ type pruneRun struct {
 
 func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 	s := &pruneRun{
-		awaits: a.Deleting && a.AwaitTermination, order: pruneWaitsOf(a), engine: e, app: a.Key, why: journal.LeftGit, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{}, waveKeys: a.Waves, waves: map[object.ID]int{},
+		awaits: a.Deleting && a.AwaitTermination, order: pruneWaitsOf(a), engine: e, app: a.Key, bound: a, why: journal.LeftGit, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{}, waveKeys: a.Waves, waves: map[object.ID]int{},
 		in: decide.PruneInput{
 			Total: total, Rules: e.PruneRules, Label: desired.PartOfValue(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
 			KeepDefinitions: a.KeepDefinitions,
@@ -170,7 +171,7 @@ func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide
 	}
 	s.entries[entry.ID], s.waves[entry.ID] = entry, optout.PlaceOf(o, s.waveKeys)
 	s.targets[entry.ID] = apply.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion(), Propagation: s.propagation}
-	g := decide.PruneCandidate{ID: entry.ID, UID: entry.UID, Live: o}
+	g := decide.PruneCandidate{ID: entry.ID, UID: entry.UID, Live: o, Denied: s.bound.ProjectRefusal(entry.ID)}
 	if s.from.Takes() {
 		g.Inherited, _ = s.from.OwnerOf(o)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/project"
 )
 
 // claimsConfig is the ConfigMap with claims of the user's, as internal/controller reads it.
@@ -25,7 +26,8 @@ type controllerSettings struct {
 	tenancy    tenancy.Rules
 	catalogue  *claim.Catalogue
 	namespaces cluster.Namespaces
-	notes      []string // what a reader of a comparison should know of it
+	projects   project.Known // that bound apps of the kind which is looked at
+	notes      []string      // what a reader of a comparison should know of it
 }
 
 // process reads what the controller has written down. Without that the defaults are taken, and a note says so.
@@ -34,7 +36,7 @@ func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings,
 	if err != nil {
 		return controllerSettings{}, err
 	}
-	out := controllerSettings{catalogue: claim.Builtin()}
+	out := controllerSettings{catalogue: claim.Builtin(), projects: c.projects(ctx, key)}
 	if len(found) == 0 {
 		out.notes = []string{"no controller says how it runs, or you may not read that (ConfigMap " + instance.ConfigMap + "): the defaults of its flags are taken"}
 		return out, nil

@@ -13,9 +13,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// read is an app as the controller reads it: with its policies, and bound by its rules for tenants.
+// read is an app as the controller reads it: with its policies, and bound by its project and the rules for tenants.
 func (p *controllerSettings) read(translate dialect.Apps, cr object.Object) app.App {
-	return p.tenancy.Bind(translate.App(cr, p.policy))
+	return p.tenancy.Bind(translate.App(cr, p.policy).InProject(p.projects))
 }
 
 // refusal is why the controller does not run an app at all because of another namespace; nil for one that it runs.

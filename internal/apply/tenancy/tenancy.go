@@ -134,11 +134,11 @@ func reachProblems(a app.App) []app.Problem {
 	return nil
 }
 
-// Refusal says why an object is out of an app's reach; empty for one that is within.
+// Refusal says why an object is out of an app's reach, or not permitted by its project; empty for one that the app may have.
 func Refusal(a app.App, id object.ID) string {
 	switch {
 	case a.Reach.Covers(a.Key.Namespace, id.Namespace):
-		return ""
+		return a.ProjectRefusal(id)
 	case id.Namespace == "":
 		return "cluster-scoped objects are the administrators' (--multi-tenant): not applied"
 	}
@@ -169,7 +169,7 @@ func AccessOf(all Identities, a app.App) (Access, error) {
 	if err != nil {
 		return Access{}, err
 	}
-	if a.Reach != identity.All {
+	if a.Reach != identity.All || a.Project != nil {
 		access.Writer = reachLimitedWriter{app: a, next: access.Writer}
 	}
 	return access, nil

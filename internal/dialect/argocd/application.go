@@ -61,7 +61,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 	a.SyncRequest = r.order(cr, spec)
 	a.Terminating, a.TerminatingRequest = terminating(cr)
 	r.history(spec)
-	r.project(spec.Project)
+	a.Member = memberOf(cr, spec)
 	r.annotations(cr)
 	r.compareOptions(cr)
 	r.adoption(cr, &a)
@@ -97,12 +97,6 @@ func (r *reading) destination(d destination) string {
 func (r *reading) history(spec applicationSpec) {
 	if n := spec.RevisionHistoryLimit; n != nil && *n < 0 {
 		r.Problem("spec.revisionHistoryLimit", "want 0 or more, not %d", *n)
-	}
-}
-
-func (r *reading) project(name string) {
-	if name != "" && name != "default" {
-		r.Note("spec.project has no effect: what AppProject %s allows or forbids is not looked at", name)
 	}
 }
 

@@ -1,11 +1,11 @@
 // Package argocd answers: what does this Argo CD Application ask for, and what is its status in Argo CD's form?
 //
-// In: Applications (argoproj.io/v1alpha1) with sources in Git (plain, Kustomize, a Helm chart) and charts of repositories, in the cluster that they are in.
-// Out: an app.App, the dialect.Source that the Application itself names, and a status with Argo CD's sync, health, resources,
+// In: AppProjects, and Applications (argoproj.io/v1alpha1) with sources in Git (plain, Kustomize, a Helm chart) and charts of repositories, in the cluster that they are in.
+// Out: a project.Project; an app.App, the dialect.Source that the Application itself names, and a status with Argo CD's sync, health, resources,
 // conditions, operationState and history.
 // Promise: as dialect; each field is read by itself, so that one bad value hides no other; a field that would change what happens and
 // that truce cannot do is a Problem, one that no schema knows is a Note.
-// Not here: AppProjects, ApplicationSets, plugins, other clusters; what is done about an app (reconcile).
+// Not here: ApplicationSets, plugins, other clusters; what is done about an app (reconcile).
 package argocd
 
 import (

@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/pause"
+	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/signing"
@@ -174,6 +175,8 @@ type App struct {
 	Kubeconfig   identity.Kubeconfig // of the cluster that the objects are in
 	MovedTo      string              // the cluster, by MovedToKey, in which the app goes on; empty for where its objects are
 	Reach        identity.NamespaceReach
+	Member       project.Member   // the app as projects judge it
+	Project      *project.Project // that bounds it; nil for none. The controller looks it up
 	Ignore       ignore.Rules
 	Adoption     Adoption
 
@@ -198,6 +201,11 @@ type App struct {
 // HasFinalizer reports whether a finalizer keeps the custom resource until the app's objects are gone.
 func (a App) HasFinalizer(finalizer string) bool {
 	return finalizer != "" && finalizer == a.GuardFinalizer || slices.Contains(a.Finalizers, finalizer)
+}
+
+// isDenied reports whether a rule between tenants refuses the app.
+func (a App) isDenied() bool {
+	return slices.ContainsFunc(a.Problems, func(p Problem) bool { return p.Denied })
 }
 
 // Problem is a reason to refuse an app: the field of its custom resource, and what is wrong with it.

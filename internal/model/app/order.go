@@ -78,10 +78,10 @@ func (o SyncRequest) Covers(id object.ID) bool {
 	return false
 }
 
-// BetweenRollouts is the app between rollouts: what its policy leaves to be asked for is not written.
+// BetweenRollouts is the app between rollouts: what its policy leaves to be asked for is not written, nor anything while a rule refuses it.
 func (a App) BetweenRollouts() App {
 	a.SyncRequest, a.IsRollingOut = SyncRequest{}, false
-	if a.Rollout == OnRequest && a.Policy.Mode == Enforce {
+	if (a.Rollout == OnRequest || a.isDenied()) && a.Policy.Mode == Enforce {
 		a.Policy.Mode = Await
 	}
 	if a.Policy.Remediation == RemediateInRollouts {

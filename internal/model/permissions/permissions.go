@@ -55,7 +55,7 @@ func ControllerRules() []Rule {
 		{Group: fluxMakers, Resources: []string{"artifactgenerators"}, Verbs: follow, For: "read ArtifactGenerators", Without: "no artifacts of ArtifactGenerators"},
 		{Group: fluxNotices, Resources: []string{"providers", "alerts", "receivers"}, Verbs: follow, For: "read Providers, Alerts and Receivers", Without: "no messages to Providers, and no webhooks"},
 		{Group: argo, Resources: []string{"applications"}, Verbs: read, For: "read Applications"},
-		{Group: argo, Resources: []string{"appprojects"}, Verbs: []string{"get"}, For: "find the subscriptions to messages of AppProjects", Without: "no messages to those who subscribed by an AppProject"},
+		{Group: argo, Resources: []string{"appprojects"}, Verbs: read, For: "find what AppProjects permit, and their subscriptions to messages", Without: "Applications are refused where AppProjects are served"},
 		{Resources: []string{"configmaps"}, Verbs: slices.Concat(read, write), For: "write inventories and how the controller runs; read ConfigMaps that apps name"},
 		{Resources: []string{"secrets"}, Verbs: read, For: "read credentials of sources, decryption keys and Secrets that apps name, and notice their change", Without: "sources without credentials only"},
 		{

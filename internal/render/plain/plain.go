@@ -17,6 +17,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/truce-gitops/truce/internal/model/glob"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 )
@@ -104,11 +105,11 @@ var argoManifest = regexp.MustCompile(`(?i)^.*\.(yaml|yml|json|jsonnet)$`)
 // argoFiles finds files as Argo CD's repo-server does (findManifests): .yaml .yml .json, the top directory alone
 // unless recurse, include and exclude patterns against the path below the directory.
 func argoFiles(r render.Request) ([]string, error) {
-	include, err := compileGlob(r.Directory.Include)
+	include, err := glob.Compile(r.Directory.Include, 0)
 	if err != nil {
 		return nil, fmt.Errorf("include: %w", err)
 	}
-	exclude, err := compileGlob(r.Directory.Exclude)
+	exclude, err := glob.Compile(r.Directory.Exclude, 0)
 	if err != nil {
 		return nil, fmt.Errorf("exclude: %w", err)
 	}

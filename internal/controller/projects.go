@@ -1,0 +1,120 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/project"
+)
+
+// projects are the AppProjects in the namespaces that are worked for.
+type projects struct {
+	watches []live.Watch // complete before any worker starts
+
+	mu    sync.RWMutex
+	known project.Known
+	byKey map[app.Key]project.Project
+}
+
+// watchProjects watches the projects that bound apps.
+func (c *Controller) watchProjects(ctx context.Context) {
+	c.projects.byKey = map[app.Key]project.Project{}
+	if c.Kinds.Projects == nil {
+		c.projects.known.State = project.Unserved
+		return
+	}
+	for _, namespace := range c.Namespaces.Each() {
+		i := live.Interest{GVK: c.Kinds.Projects.Kind(), Namespace: namespace, Depth: live.Full}
+		c.projects.watches = append(c.projects.watches, c.Watcher.Watch(ctx, i, c.onProjectEvent))
+	}
+}
+
+// awaitProjects binds the apps that were seen before it was known which projects there are, and again when more can be read.
+func (c *Controller) awaitProjects(ctx context.Context) {
+	for _, w := range c.projects.watches {
+		err := live.AwaitListed(ctx, w, isPermanentWatchError)
+		if err == nil || ctx.Err() != nil {
+			continue
+		}
+		state := project.Refused
+		if errors.Is(err, live.ErrUnknownKind) {
+			state = project.Unserved
+		}
+		c.setProjectsState(state, err)
+		if live.AwaitListed(ctx, w, func(error) bool { return false }) != nil {
+			return // ctx has ended
+		}
+	}
+	if len(c.projects.watches) > 0 && ctx.Err() == nil {
+		c.setProjectsState(project.Listed, nil)
+	}
+}
+
+func (c *Controller) setProjectsState(state project.State, err error) {
+	c.projects.mu.Lock()
+	c.projects.known.State, c.projects.known.Err = state, err
+	c.projects.mu.Unlock()
+	c.rebind("")
+}
+
+func (c *Controller) onProjectEvent(ev live.Event) {
+	key := app.Key{Kind: ev.ID.Kind, Namespace: ev.ID.Namespace, Name: ev.ID.Name}
+	c.projects.mu.Lock()
+	if ev.Gone {
+		delete(c.projects.byKey, key)
+	} else {
+		c.projects.byKey[key] = c.Kinds.Projects.Project(ev.Object)
+	}
+	c.projects.known.All = slices.Collect(maps.Values(c.projects.byKey))
+	awaited := c.projects.known.State == project.Awaited
+	c.projects.mu.Unlock()
+	if !awaited {
+		c.rebind(ev.ID.Name)
+	}
+}
+
+// bind applies to an app what its project and the flags of the controller demand.
+func (c *Controller) bind(a app.App) app.App {
+	c.projects.mu.RLock()
+	defer c.projects.mu.RUnlock()
+	return c.Tenancy.Bind(a.InProject(c.projects.known))
+}
+
+// waitForProjects is the pause of an app while it is not known yet what its project permits; 0 where that is known.
+func (c *Controller) waitForProjects(a app.App) time.Duration {
+	c.projects.mu.RLock()
+	defer c.projects.mu.RUnlock()
+	if a.Member.Project == "" || c.projects.known.State != project.Awaited {
+		return 0
+	}
+	return listingWait
+}
+
+// rebind binds the apps of a project again, and runs them; with an empty name all that have a project.
+func (c *Controller) rebind(name string) {
+	var changed []app.Key
+	c.mu.Lock()
+	for key, e := range c.appSet {
+		if e.app.Member.Project == "" || name != "" && e.app.Member.Project != name {
+			continue
+		}
+		cr := c.withResource(*e).cr
+		if cr == nil {
+			continue
+		}
+		e.app = withSyncRequest(c.bind(e.front.App(cr, c.Process)), e.order)
+		e.due = time.Time{}
+		changed = append(changed, key)
+	}
+	c.mu.Unlock()
+	for _, key := range changed {
+		c.engineOf(key).Supersede(key)
+		c.apps.Add(key)
+	}
+}

@@ -1,0 +1,88 @@
+package app
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/project"
+)
+
+// InProject is the app as it is bound by its project: what that does not permit is a Problem.
+func (a App) InProject(known project.Known) App {
+	name := a.Member.Project
+	if name == "" {
+		return a
+	}
+	switch known.State {
+	case project.Unserved:
+		if name != project.Default {
+			a.Notes = append(a.Notes[:len(a.Notes):len(a.Notes)], "spec.project has no effect: the API server serves no AppProjects, and so nothing is known of "+name)
+		}
+		return a
+	case project.Refused:
+		return a.refusedBy(fmt.Sprintf("what AppProject %s permits cannot be read: %v", name, known.Err))
+	case project.Awaited:
+		return a
+	case project.Listed:
+	}
+	p, why := project.ForMember(a.Member, known.All)
+	if p != nil {
+		why = p.Refusal(a.Member)
+	}
+	if a.Project = p; why != "" {
+		return a.refusedBy(why)
+	}
+	if p == nil {
+		return a
+	}
+	if namespace, name := p.AccountFor(a.Member); name != "" && a.Account.IsSelf() {
+		a.Account = identity.Account{Namespace: namespace, Name: name}
+	}
+	return a
+}
+
+// refusedBy is an app that its project refuses. One that is being deleted goes all the same: what the project does not permit stays.
+func (a App) refusedBy(why string) App {
+	if !a.Deleting {
+		a.Problems = append(a.Problems[:len(a.Problems):len(a.Problems)], Problem{Field: "spec.project", Reason: why, Denied: true})
+	}
+	return a
+}
+
+// ProjectRefusal says why the app's project does not permit an object; empty where it does, or where there is none.
+func (a App) ProjectRefusal(id object.ID) string {
+	if a.Project == nil {
+		return ""
+	}
+	return a.Project.RefusalOf(id, a.Member.Destination)
+}
+
+// WithinWindows is the app as the sync windows of its project leave it at a time. While they keep syncs out, it waits as one does that is synced on
+// request alone; a request that they keep out, too, is refused.
+func (a App) WithinWindows(now time.Time) App {
+	if a.Project == nil {
+		return a
+	}
+	said := a.Project.WindowsFor(a.Member, now)
+	if said.Automated {
+		return a
+	}
+	if a.Rollout != OnRequest {
+		a.Rollout = OnRequest
+		a.Notes = append(a.Notes[:len(a.Notes):len(a.Notes)], "nothing is synced by itself: "+said.Why)
+	}
+	if !said.Manual && a.SyncRequest.Token != "" && a.SyncRequest.Refused == "" {
+		a.SyncRequest.Refused = "blocked by sync window: " + said.Why
+	}
+	return a
+}
+
+// NextWindow is when the sync windows of the app's project are to be asked again; zero for never.
+func (a App) NextWindow(now time.Time) time.Time {
+	if a.Project == nil {
+		return time.Time{}
+	}
+	return a.Project.WindowsFor(a.Member, now).Next
+}

@@ -1,0 +1,64 @@
+package project
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+)
+
+// normalizedAll are patterns of repositories in the form in which they are compared.
+func normalizedAll(patterns []string) []string {
+	out := make([]string, 0, len(patterns))
+	for _, p := range patterns {
+		if rest, denies := strings.CutPrefix(p, "!"); denies {
+			out = append(out, "!"+normalized(rest))
+			continue
+		}
+		out = append(out, normalized(p))
+	}
+	return out
+}
+
+// shortSSH is an address of a repository in the short form of SSH: git@host:path.
+var shortSSH = regexp.MustCompile(`^([^/@]+@)?([^/:]+):([^/0-9].*|[0-9]+[^/0-9].*)$`)
+
+// normalized is the address of a repository as those that mean the same are written alike (Argo CD): in lower case, without ".git", without a user,
+// and the short form of SSH written out.
+func normalized(address string) string {
+	text := strings.ToLower(strings.TrimSpace(address))
+	if m := shortSSH.FindStringSubmatch(text); m != nil && !strings.Contains(text, "://") {
+		text = "ssh://" + m[2] + "/" + m[3]
+	}
+	text = strings.TrimSuffix(strings.TrimSuffix(text, "/"), ".git")
+	if u, err := url.Parse(text); err == nil && u.User != nil {
+		u.User = nil
+		if plain, err := url.PathUnescape(u.String()); err == nil { // a pattern keeps its stars
+			return plain
+		}
+	}
+	return text
+}
+
+// matchesExpression reports whether a text matches a pattern that is a regular expression between slashes.
+func matchesExpression(pattern, text string) bool {
+	if len(pattern) < 3 || !strings.HasPrefix(pattern, "/") || !strings.HasSuffix(pattern, "/") {
+		return false
+	}
+	ok, err := regexp.MatchString(pattern[1:len(pattern)-1], text)
+	return ok && err == nil
+}
+
+// withoutCredentials is an address as it may be shown.
+func withoutCredentials(address string) string {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil && shortSSH.MatchString(address):
+		return address
+	case err != nil:
+		return "(no address)"
+	case u.User != nil && u.Scheme != "ssh":
+		u.User = nil
+		return u.String()
+	}
+	return address
+}

@@ -1,0 +1,127 @@
+package stories
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/compose"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const settingsFile = `
+-- apps/my-app/settings.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: settings}
+data: {colour: blue}
+`
+
+// inProject is the text of an Application in a project.
+func (w *world) inProject(name, spec string) string {
+	return replace(w.t, w.applicationText("my-app", "apps/my-app", spec), "project: default", "project: "+name)
+}
+
+// project applies an AppProject with the fields.
+func (w *world) project(name, fields string) {
+	w.t.Helper()
+	w.Apply(w.t, strings.NewReplacer("NAME", name, "NS", w.ns, "REPO", w.repo.Dir).Replace(`
+apiVersion: argoproj.io/v1alpha1
+kind: AppProject
+metadata: {name: NAME, namespace: NS}
+spec: {`+fields+`}
+`))
+}
+
+// servesProjects has the API server serve AppProjects.
+func (w *world) servesProjects() {
+	w.t.Helper()
+	w.Apply(w.t, projectDefinition)
+	w.kubectl("wait", "--for=condition=Established", "crd/appprojects.argoproj.io", "--timeout=60s")
+}
+
+// TestAnAppProjectBoundsItsApplications: kinds, repositories and namespaces that an AppProject does not permit are refused as Argo CD refuses them; a change of
+// the project takes effect by itself; what it refuses is neither corrected nor deleted.
+func TestAnAppProjectBoundsItsApplications(t *testing.T) {
+	w := offArgoWorld(t, document3+settingsFile)
+	w.servesProjects()
+	const everywhere = `sourceRepos: ["file://REPO"], destinations: [{name: in-cluster, namespace: "NS"}]`
+	w.project("team", everywhere+`, namespaceResourceBlacklist: [{group: "", kind: Config*}]`)
+	w.run(compose.RunOptions{})
+	w.Apply(t, w.inProject("team", automated))
+	t.Cleanup(w.removeApps)
+	d := w.Watch(t, deployments, w.ns, "my-app")
+	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 })
+	w.argoCondition("my-app", "SyncError", "resource :ConfigMap is not permitted in project team")
+	if got := w.kubectl("-n", w.ns, "get", "configmap", "settings", "--ignore-not-found"); got != "" {
+		t.Fatalf("applied all the same: %s", got)
+	}
+
+	w.project("team", everywhere)
+	w.await(w.Watch(t, configmaps, w.ns, "settings"), func(o *unstructured.Unstructured) bool { return text(o, "data", "colour") == "blue" })
+	w.inSync("my-app")
+
+	w.project("team", `sourceRepos: ["https://git.example/*"], destinations: [{server: "*", namespace: "*"}]`)
+	w.argoCondition("my-app", "InvalidSpecError", "is not permitted in project 'team'")
+	w.kubectl("-n", w.ns, "scale", "deployment/my-app", "--replicas=5")
+	w.kubectl("-n", w.ns, "annotate", "application.argoproj.io/my-app", "argocd.argoproj.io/refresh=normal")
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["argocd.argoproj.io/refresh"] == "" })
+	if n := replicas(last(d)); n != 5 {
+		t.Errorf("replicas = %d: drift of a refused app was corrected", n)
+	}
+	w.project("team", everywhere)
+	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 })
+
+	w.project("team", `sourceRepos: ["file://REPO"], destinations: [{server: "*", namespace: elsewhere}]`)
+	w.argoCondition("my-app", "InvalidSpecError", "do not match any of the allowed destinations in project 'team'")
+	w.kubectl("-n", w.ns, "delete", "appproject.argoproj.io", "team")
+	w.argoCondition("my-app", "InvalidSpecError", "Application referencing project team which does not exist")
+
+	w.project("team", everywhere+`, namespaceResourceBlacklist: [{group: "", kind: ConfigMap}]`)
+	w.argoCondition("my-app", "SyncError", "resource :ConfigMap is not permitted in project team")
+	w.kubectl("-n", w.ns, "delete", "application.argoproj.io", "my-app", "--timeout=60s")
+	if got := w.kubectl("-n", w.ns, "get", "deployment", "my-app", "-o", "name", "--ignore-not-found"); got != "" {
+		t.Errorf("left: %s", got)
+	}
+	w.kubectl("-n", w.ns, "get", "configmap", "settings") // the project does not let the Application delete it
+}
+
+// TestASyncWindowKeepsSyncsOut: while a sync window denies syncs, a commit and drift wait, and so does a person, unless the window lets people in; when it is gone
+// what has waited is applied.
+func TestASyncWindowKeepsSyncsOut(t *testing.T) {
+	w := offArgoWorld(t, document3)
+	w.servesProjects()
+	const all = `sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]`
+	w.project("team", all)
+	w.run(compose.RunOptions{})
+	w.Apply(t, w.inProject("team", automated))
+	t.Cleanup(w.removeApps)
+	w.inSync("my-app")
+	d := w.Watch(t, deployments, w.ns, "my-app")
+
+	const always = `, syncWindows: [{kind: deny, schedule: "* * * * *", duration: 2m, applications: ["*"]MORE}]`
+	w.project("team", all+strings.ReplaceAll(always, "MORE", ""))
+	w.argoCondition("my-app", "Notice", "denies syncs")
+	w.kubectl("-n", w.ns, "scale", "deployment/my-app", "--replicas=5")
+	w.edit("apps/my-app/my-app.yaml", "nginx:1.21.0", "nginx:1.22.0")
+	w.outOfSync("my-app")
+	phase, message := w.order("my-app", `{"sync":{}}`)
+	if phase == "Succeeded" || !strings.Contains(message, "blocked by sync window") {
+		t.Errorf("a sync in the window: %s, %s", phase, message)
+	}
+	if o := last(d); replicas(o) != 5 || image(o) != "nginx:1.21.0" {
+		t.Errorf("in the window: %d replicas of %s", replicas(o), image(o))
+	}
+
+	w.project("team", all+strings.ReplaceAll(always, "MORE", ", manualSync: true"))
+	w.refresh("my-app")
+	if phase, message = w.order("my-app", `{"sync":{"prune":true}}`); phase != "Succeeded" {
+		t.Errorf("a person's sync in the window: %s, %s", phase, message)
+	}
+	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 3 && image(o) == "nginx:1.22.0" })
+	w.edit("apps/my-app/my-app.yaml", "nginx:1.22.0", "nginx:1.23.0")
+	w.outOfSync("my-app")
+
+	w.project("team", all)
+	w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.23.0" })
+	w.inSync("my-app")
+}
