@@ -3,7 +3,9 @@ package helm
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -102,7 +104,7 @@ func (b *build) definitions() ([]render.Object, error) {
 		if !used[string(crd.File.Data)] {
 			continue
 		}
-		for _, doc := range releaseutil.SplitManifests(string(crd.File.Data)) {
+		for _, doc := range splitManifests(string(crd.File.Data)) {
 			found, err := b.definition(b.file(crd.Filename), doc)
 			if err != nil {
 				return nil, err
@@ -111,6 +113,16 @@ func (b *build) definitions() ([]render.Object, error) {
 		}
 	}
 	return all, nil
+}
+
+// splitManifests are the documents of a file, in its order. Helm gives them by names that end with their numbers.
+func splitManifests(text string) []string {
+	split := releaseutil.SplitManifests(text)
+	var out []string
+	for _, name := range slices.SortedFunc(maps.Keys(split), func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }) { // manifest-9, manifest-10
+		out = append(out, split[name])
+	}
+	return out
 }
 
 // usedDefinitions are the files of the directories crds, by their text, without those of dependencies that the values leave out.

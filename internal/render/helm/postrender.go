@@ -1,7 +1,6 @@
 package helm
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing/fstest"
 
-	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/render"
@@ -73,12 +71,9 @@ func splitDocuments(files map[string]string) (names map[string]string, documents
 		if strings.HasPrefix(path.Base(name), "_") {
 			continue
 		}
-		split := releaseutil.SplitManifests(files[name])
-		keys := slices.Collect(maps.Keys(split))
-		slices.SortFunc(keys, func(a, b string) int { return cmp.Or(len(a)-len(b), strings.Compare(a, b)) }) // manifest-9, manifest-10
-		for _, k := range keys {
+		for _, doc := range splitManifests(files[name]) {
 			file := fmt.Sprintf("%06d.yaml", len(documents))
-			names[file], documents[file] = name, &fstest.MapFile{Data: []byte(split[k])}
+			names[file], documents[file] = name, &fstest.MapFile{Data: []byte(doc)}
 		}
 	}
 	return names, documents
