@@ -9,7 +9,6 @@
 package helm
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +16,6 @@ import (
 
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
-	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -84,13 +82,9 @@ func (h Renderer) renderChart(ctx context.Context, r render.Request, asked *look
 		return render.Result{}, err
 	}
 	b := build{renderer: h, request: r, lookups: asked, chart: chart}
-	if r.Chart.Former == release.KeepFormer && newest != nil {
-		if b.former, err = decodeRelease(cmp.Or(r.Chart.Deployed, r.Chart.Newest)); err != nil {
-			return render.Result{}, err
-		}
-		values = loader.MergeMaps(orEmpty(b.former.Config), values)
+	if err := b.setValues(values); err != nil {
+		return render.Result{}, err
 	}
-	b.values, b.digest = values, digestOf(values)
 	if r.Chart.Mode == release.Wanted && b.isReleased(newest) && r.Chart.Newest.Trust == release.Trusted && b.hasValuesFilesOf(newest) {
 		return b.stored(ctx, newest)
 	}
@@ -108,6 +102,13 @@ func (h Renderer) replay(ctx context.Context, r render.Request, asked *lookups) 
 	}
 	values := orEmpty(newest.Config)
 	b := build{renderer: h, request: r, lookups: asked, chart: newest.Chart, values: values, digest: digestOf(values)}
+	if r.Chart.Former == release.KeepFormer {
+		said, err := mergeValues(r.Chart.Values)
+		if err != nil {
+			said = nil // then all of them count as kept
+		}
+		b.knowKept(newest, said)
+	}
 	res, err := b.stored(ctx, newest)
 	if err == nil {
 		res.Release.IsNewest = false

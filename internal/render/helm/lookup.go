@@ -29,7 +29,7 @@ type lookups struct {
 	reader  lookup.Reader // nil: nothing is there
 	view    lookupView
 	answers map[lookup.Question]lookupAnswer
-	secrets []string // that Secrets among the answers hold
+	secrets []string // that Secrets among the answers hold, and the values that are kept of a former release
 	failed  bool     // the newest run of the templates had a question that is not answered
 }
 

@@ -47,7 +47,10 @@ func (h Renderer) trace(ctx context.Context, r render.Request, asked *lookups, r
 	if err != nil {
 		return
 	}
-	b := build{renderer: h, request: r, lookups: asked, chart: chart, values: values}
+	b := build{renderer: h, request: r, lookups: asked, chart: chart}
+	if err := b.setValues(values); err != nil {
+		return
+	}
 	options := common.ReleaseOptions{Name: r.Chart.Release, Namespace: r.Chart.Namespace, Revision: r.Chart.Past + 1}
 	if res.Release == nil {
 		res.Release = &release.Release{}
@@ -91,7 +94,7 @@ func (b *build) origins(ctx context.Context, options common.ReleaseOptions, obje
 // coalesced are all values that templates see: those of the request over those of the chart and its dependencies. What is global stands at the top
 // alone.
 func (b *build) coalesced() (map[string]any, error) {
-	chart, err := loadChart(b.request)
+	chart, err := b.load()
 	if err != nil {
 		return nil, err
 	}
