@@ -76,8 +76,8 @@ type appState struct {
 	// compared is what was compared with the cluster last in order to find out whether it is to be brought out.
 	compared  string
 	exhausted exhausted // zero for none
-	// withheld says that nothing is written to the objects: the newest release has failed, and nothing more is tried.
-	withheld bool
+	// withheld is what is not written to the objects: the newest release has failed, and nothing more is tried.
+	withheld withholding
 	running  bool // a run goes on
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
 	leavingAt    string

@@ -78,7 +78,7 @@ func (r *appRun) pruneUnnamed(ctx context.Context) error {
 	if len(left) == 0 || r.app.Policy.Mode != app.Enforce && r.app.Policy.Mode != app.Await {
 		return nil
 	}
-	if r.app.Policy.Mode == app.Await || r.app.Prune == app.PruneReport || r.isWithheld() {
+	if r.app.Policy.Mode == app.Await || r.app.Prune == app.PruneReport || r.withheld() != withholdsNothing {
 		return r.keepUnnamed(ctx, left)
 	}
 	if r.inventory.Unverified != "" {

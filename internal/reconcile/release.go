@@ -46,7 +46,7 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 	if r.app.Policy.Mode != app.Enforce {
 		r.chart.decision.Action = hook.Keep
 	}
-	r.withhold(len(r.chart.stored) > 0 && r.chart.stored[0].Status == hook.FailedRelease && r.chart.decision.Blocked != remedy.NotBlocked)
+	r.withhold(r.chart.decision.Blocked)
 	defer r.decideRollout() // only now it is known whether this run brings something out
 	return r.replayed(ctx, asked)
 }
@@ -116,10 +116,10 @@ func (r *appRun) isReleased() bool {
 	return d.State == lifecycle.InSync || d.State == lifecycle.Untried || d.Blocked != remedy.NotBlocked
 }
 
-// isDeployed reports whether the objects of the run are those of a deployed release, and the run brings nothing out: of such an object of which no
-// record says what was applied, nothing but truce's marks is new.
+// isDeployed reports whether the objects of the run are those of a deployed release, or of one that had failed before it was adopted, and the run brings
+// nothing out: of such an object of which no record says what was applied, nothing but truce's marks is new. The caller holds mu of the state.
 func (r *appRun) isDeployed() bool {
-	return r.chart.made != nil && !r.isRollout && r.chart.decision.State == lifecycle.InSync
+	return r.chart.made != nil && !r.isRollout && (r.chart.decision.State == lifecycle.InSync || r.state.withheld == withholdsValues)
 }
 
 // writesRelease reports whether the run stores releases.

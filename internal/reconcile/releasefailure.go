@@ -84,7 +84,7 @@ func (r *appRun) remedySoon() {
 	if r.chart.decision.Blocked = d.Blocked; r.report.Release != nil {
 		r.report.Release.Blocked = d.Blocked
 	}
-	r.withhold(d.Blocked != remedy.NotBlocked)
+	r.withhold(d.Blocked)
 	if d.Action == hook.Rollback || d.Action == hook.Uninstall {
 		r.engine.queue.EnqueueApp(r.app.Key)
 	}

@@ -4,6 +4,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/remedy"
 )
 
 // deployedBefore is the release whose objects are in the cluster where the newest one has failed before its own; nil for none.
@@ -19,17 +20,37 @@ func (r *appRun) deployedBefore() *releases.Stored {
 	return nil
 }
 
+// withholding is what is not written to the objects while a failed release is left as it is.
+type withholding uint8
+
+// The values of withholding.
+const (
+	withholdsNothing withholding = iota
+	// withholdsValues has ownership and truce's marks written alone: an adopted app's release had failed before the adoption.
+	withholdsValues
+	// withholdsAll has nothing written.
+	withholdsAll
+)
+
 // withhold has nothing written to the objects while the newest release is a failed one about which nothing more is done: helm-controller leaves them as
-// the failure has left them, and what a hook before them has kept from being applied must not be.
-func (r *appRun) withhold(on bool) {
+// the failure has left them, and what a hook before them has kept from being applied must not be. An adoption takes them over as they are.
+func (r *appRun) withhold(blocked remedy.Blocked) {
+	withheld := withholdsNothing
+	switch {
+	case blocked == remedy.NotBlocked || len(r.chart.stored) == 0 || r.chart.stored[0].Status != hook.FailedRelease:
+	case r.chart.stored[0].ByOthers && r.app.Adoption.Takes():
+		withheld = withholdsValues
+	default:
+		withheld = withholdsAll
+	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	r.state.withheld = on
+	r.state.withheld = withheld
 	r.state.app = r.state.betweenRollouts(r.asked)
 }
 
-// isWithheld reports whether nothing is written to the objects, see withhold.
-func (r *appRun) isWithheld() bool {
+// withheld is what is not written to the objects, see withhold.
+func (r *appRun) withheld() withholding {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	return r.state.withheld
@@ -39,7 +60,11 @@ func (r *appRun) isWithheld() bool {
 func (s *appState) betweenRollouts(a app.App) app.App {
 	a = a.BetweenRollouts()
 	a.OnlyApplied = s.exhausted.key != ""
-	if s.withheld && a.Policy.Mode == app.Enforce {
+	switch {
+	case a.Policy.Mode != app.Enforce || s.withheld == withholdsNothing:
+	case s.withheld == withholdsValues:
+		a.Policy.Remediation = app.ReportOnly
+	default:
 		a.Policy.Mode = app.Await
 	}
 	return a
