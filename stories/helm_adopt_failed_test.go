@@ -110,3 +110,41 @@ func (w *world) leftStalled(action string, failures int) {
 	w.kubectl("patch", "helmrelease.helm.toolkit.fluxcd.io/web", "--subresource=status", "--type=merge", "-p", `{"status":{`+status+`,"conditions":[`+conditions+`]}}`)
 	w.kubectl("patch", "helmrelease.helm.toolkit.fluxcd.io/web", "--type=merge", "-p", `{"spec":{"suspend":true}}`)
 }
+
+// helmControllerRuns is a workload as Flux's install manifest has it.
+const helmControllerRuns = `
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: helm-controller, namespace: NS, labels: {app: helm-controller}}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: helm-controller}}
+  template:
+    metadata: {labels: {app: helm-controller}}
+    spec: {containers: [{name: manager, image: "registry.example/helm-controller:v1"}]}
+`
+
+// TestASuspendedReleaseIsAdoptedBesideARunningController: helm-controller leaves Reconciling=True behind where the values could not be read.
+func TestASuspendedReleaseIsAdoptedBesideARunningController(t *testing.T) {
+	w := offWorld(t, strings.ReplaceAll(chartThatFails, `code: "3"`, `code: "0"`))
+	apartFromOthers(t)
+	w.helm("install", "web", w.chartDirectory())
+	w.renameManager(configmaps, "web", "helm-controller")
+	w.renameManager(configmaps, "other", "helm-controller")
+	w.Apply(t, replaceNS(helmControllerRuns, w.ns))
+	w.start(app.Policy{Mode: app.Observe})
+	w.release("web", "  suspend: true\n")
+	t.Cleanup(func() { w.freed(helmReleases, "web") })
+	leaves := func(ready string) {
+		w.kubectl("patch", "helmrelease.helm.toolkit.fluxcd.io/web", "--subresource=status", "--type=merge", "-p", `{"status":{"conditions":[`+ready+`,
+			{"type":"Reconciling","status":"True","reason":"Progressing","message":"Fulfilling prerequisites","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`)
+	}
+	truce := w.truce()
+	leaves(`{"type":"Ready","status":"Unknown","reason":"Progressing","message":"Running 'upgrade' action","lastTransitionTime":"2026-01-01T00:00:00Z"}`)
+	w.saysOf(truce, 1, "adopt helmrelease/web", "is in the middle of a run")
+	leaves(`{"type":"Ready","status":"False","reason":"UpgradeFailed","message":"failed, and is rolled back","lastTransitionTime":"2026-01-01T00:00:00Z"}`)
+	w.saysOf(truce, 1, "adopt helmrelease/web", "is in the middle of a run")
+	leaves(`{"type":"Ready","status":"False","reason":"ValuesError","message":"could not find ConfigMap","lastTransitionTime":"2026-01-01T00:00:00Z"}`)
+	w.saysOf(truce, 0, "adopt helmrelease/web", "adopted (beside), 2 objects")
+	w.released("web", 1, "1.0.0")
+}

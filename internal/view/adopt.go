@@ -105,10 +105,15 @@ func (c *Cluster) letGo(ctx context.Context, cr object.Object, a app.App) (app.A
 	return app.TakeAlone, nil
 }
 
-// isRunning reports whether a status says that a run goes on. One that waits for its next try does not (Flux's ProgressingWithRetry).
+// endedBefore are the reasons with which a run of helm-controller ends before it begins an action: it leaves Reconciling as it was then.
+var endedBefore = []string{"ValuesError", "ArtifactFailed", "SourceNotReady", "DependencyNotReady", "AccessDenied"}
+
+// isRunning reports whether a status says that a run goes on. One that waits for its next try does not (Flux's ProgressingWithRetry), and neither does one
+// that has ended before an action: while one is carried out, Ready is unknown, or has the reason of an action that has failed.
 func isRunning(cr object.Object) bool {
-	c := conditionOf(cr, "Reconciling")
-	return c.status == "True" && c.reason != "ProgressingWithRetry" || cr.StringAt("status", "operationState", "phase") == "Running"
+	c, ready := conditionOf(cr, "Reconciling"), conditionOf(cr, "Ready")
+	ended := c.reason == "ProgressingWithRetry" || ready.status == "False" && slices.Contains(endedBefore, ready.reason)
+	return c.status == "True" && !ended || cr.StringAt("status", "operationState", "phase") == "Running"
 }
 
 // foresee is what the controller would do about an app that is adopted: what differs would be changed, what others have applied and Git
