@@ -221,6 +221,15 @@ func helmForced(w *world) {
 	if got := w.storedReleases("enabled"); !strings.HasSuffix(got, " 4:deployed") {
 		w.t.Errorf("one request has made the releases %s", got)
 	}
+	w.patch(helmReleases, "enabled", map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		"reconcile.fluxcd.io/requestedAt": "third", "reconcile.fluxcd.io/forceAt": "another", "reconcile.fluxcd.io/resetAt": "another",
+	}}}, "kubectl")
+	w.await(w.Watch(w.t, helmReleases, w.ns, "enabled"), func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "lastHandledForceAt") == "another" && text(o, "status", "lastHandledResetAt") == "another"
+	})
+	if got := w.storedReleases("enabled"); !strings.HasSuffix(got, " 4:deployed") {
+		w.t.Errorf("a token that is not that of the request has made the releases %s", got)
+	}
 }
 
 // chartsInGit is a HelmRelease that a Kustomization applies, so that its values have a file and a line.

@@ -317,7 +317,7 @@ func (r *appRun) reportRelease() {
 			First: releases.FirstDeployed(text), Last: releases.LastDeployed(text),
 		},
 		Renders:  r.app.Release.Renders,
-		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.Reset, Force: r.app.Release.Force, Past: map[int]release.Past{},
+		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.SeenReset, Force: r.app.Release.SeenForce, Past: map[int]release.Past{},
 	}
 	if was != nil && was.Revision == next.Revision && was.Digest == next.Digest { // the run may have read another chart meanwhile
 		next.Content = was.Content

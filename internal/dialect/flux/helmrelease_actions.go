@@ -123,11 +123,12 @@ func (r *reading) attempts(out *release.Spec, hr helmv2.HelmRelease) {
 		Version: s.LastAttemptedRevision, Config: s.LastAttemptedConfigDigest, Action: string(s.LastAttemptedReleaseAction),
 	}
 	asked := hr.Annotations[meta.ReconcileRequestAnnotation]
-	if token := hr.Annotations[helmv2.ResetRequestAnnotation]; token != "" && token == asked && token != s.LastHandledResetAt {
-		out.Reset = token
+	out.SeenReset, out.SeenForce = hr.Annotations[helmv2.ResetRequestAnnotation], hr.Annotations[helmv2.ForceRequestAnnotation]
+	if out.SeenReset == asked && out.SeenReset != s.LastHandledResetAt {
+		out.Reset = asked
 	}
-	if token := hr.Annotations[helmv2.ForceRequestAnnotation]; token != "" && token == asked && token != s.LastHandledForceAt {
-		out.Force = token
+	if out.SeenForce == asked && out.SeenForce != s.LastHandledForceAt {
+		out.Force = asked
 	}
 }
 

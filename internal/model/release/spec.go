@@ -43,6 +43,8 @@ type Spec struct {
 	Reset string
 	// Force is a request for another release of what is released already; empty for none.
 	Force string
+	// SeenReset and SeenForce are the tokens of such requests, also where they ask for nothing, as they are not that of the request to reconcile.
+	SeenReset, SeenForce string `json:",omitempty"`
 	// Rendered identifies what the newest of Known was made with besides chart and values, and Renders what is asked for now (PostRenderers).
 	Rendered, Renders string
 }
@@ -74,7 +76,7 @@ type Installed struct {
 	Renders string // identifies what it was made with besides chart and values
 
 	Attempts remedy.Attempts
-	// Reset is the newest request to forget the attempts, and Force the newest one for another release.
+	// Reset is the newest request to forget the attempts, and Force the newest one for another release, also where they have asked for nothing.
 	Reset, Force string
 	// Action is what was done last, and Ended how that was.
 	Action hook.Step
