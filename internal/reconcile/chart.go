@@ -223,10 +223,11 @@ func (r *appRun) chartSecrets() []string {
 	return values.SecretTexts(r.request.Chart.Values)
 }
 
-// isForced reports whether another release is asked for, whatever is released, by a request that this process has not answered.
+// isForced reports whether another release is asked for, whatever is released, by a request that neither this process nor one before has answered.
 func (r *appRun) isForced() bool {
 	token := r.app.Release.Force
-	return token != "" && (r.report.Release == nil || r.report.Release.Force != token)
+	return token != "" && (r.report.Release == nil || r.report.Release.Force != token) &&
+		!slices.ContainsFunc(r.chart.stored, func(s releases.Stored) bool { return s.Memory.Force == token })
 }
 
 // seal is the code of a release that is made of what is asked for now: of its content, whatever its state is, of the app, and of where it is stored.

@@ -10,28 +10,36 @@ import (
 )
 
 // recall completes the attempts by a failure that the custom resource does not say: the process that saw it was killed before it had written the status. The
-// failure is that of the newest stored release, or of the one that a rollback follows. What was attempted is what is asked for now, or it does not count.
+// newest stored release remembers it. What was attempted is what is asked for now, or it does not count.
 func (r *appRun) recall(known, asked remedy.Attempts) remedy.Attempts {
-	if len(r.chart.stored) == 0 || r.chart.stored[0].ByOthers || known.Action == "" || known != known.For(asked.Generation, asked.Version, asked.Config) {
+	if len(r.chart.stored) == 0 || r.chart.stored[0].ByOthers {
 		return known
 	}
-	failures := &known.Upgrade
-	if known.Action == string(hook.Install) {
-		failures = &known.Install
+	now := r.chart.stored[0].Memory.Attempts
+	if now != now.For(asked.Generation, asked.Version, asked.Config) {
+		return known
 	}
-	uncounted := false
-	if r.chart.stored[0].Status == hook.Uninstalling { // which is a remedy
-		uncounted = !r.chart.isFormer && *failures == 0
-	} else if failed, text := r.lastFailed(); text != nil {
+	if known = known.For(asked.Generation, asked.Version, asked.Config); now.All > known.All || known.Action == "" || r.isReset(r.app.Release.Reset) {
+		known = now
+	}
+	if _, text := r.lastFailed(); text != nil && r.chart.stored[0].Status != hook.Uninstalling {
 		r.chart.failure = hook.Step(known.Action)
 		_, r.chart.cause, _ = strings.Cut(releases.Description(text), " failed: ")
-		uncounted = !slices.Contains(r.app.Release.Failed, failed.Revision)
-	}
-	if uncounted {
-		known.All++
-		*failures++
 	}
 	return known
+}
+
+// isReset reports whether a request to forget the attempts has been answered, by this process or by one before it.
+func (r *appRun) isReset(token string) bool {
+	if last := r.report.Release; token == "" || last != nil && last.Reset == token {
+		return token != ""
+	}
+	return slices.ContainsFunc(r.chart.stored, func(s releases.Stored) bool { return s.Memory.Reset == token })
+}
+
+// memory is what a stored release says beside Helm's own words, see releases.Memory.
+func (r *appRun) memory() *releases.Memory {
+	return &releases.Memory{Attempts: r.chart.attempts, Reset: r.app.Release.SeenReset, Force: r.app.Release.SeenForce}
 }
 
 // lastFailed is the release of truce's that has failed last, and its JSON; nil where something has worked since that is no rollback.

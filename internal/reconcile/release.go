@@ -28,10 +28,7 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 	case last == nil && !isOthers:
 		attempts = r.recall(attempts, remedy.Attempts{Generation: spec.Generation, Version: made.Version, Config: made.Config})
 	}
-	if last != nil && spec.Reset == last.Reset {
-		spec.Reset = ""
-	}
-	if spec.Reset != "" {
+	if spec.Reset != "" && !r.isReset(spec.Reset) {
 		attempts = remedy.Attempts{}
 	}
 	r.chart.made, r.chart.attempts = made, attempts.For(spec.Generation, made.Version, made.Config)
@@ -216,6 +213,10 @@ func (r *appRun) createRelease(ctx context.Context, action hook.Step) error {
 	if to.Seal, err = r.seal(ctx, made.Text); err != nil {
 		return err
 	}
+	if action != hook.Rollback { // a remedy is no attempt
+		r.chart.attempts.Action = string(action)
+	}
+	to.Memory = r.memory()
 	stored, err := r.chart.store.Create(ctx, made.Revision, made.Text, to)
 	if err != nil {
 		return err
@@ -223,9 +224,6 @@ func (r *appRun) createRelease(ctx context.Context, action hook.Step) error {
 	r.chart.stored = append([]releases.Stored{stored}, r.chart.stored...)
 	r.chart.runs = map[int]hook.Run{}
 	r.engine.awaitHook(r.app.Key, nil)
-	if action != hook.Rollback { // a remedy is no attempt
-		r.chart.attempts.Action = string(action)
-	}
 	r.reportAction(action, remedy.UnderWay, "")
 	return nil
 }
@@ -363,6 +361,7 @@ func (r *appRun) causeOfFailure() string {
 }
 
 func (r *appRun) setRelease(ctx context.Context, to releases.State) error {
+	to.Memory = r.memory()
 	next, err := r.chart.store.Update(ctx, r.chart.stored[0], to)
 	if err != nil {
 		return err

@@ -31,11 +31,13 @@ func (r *appRun) failRelease(ctx context.Context, cause error) {
 		stage = hook.HooksFailed
 	}
 	to := releases.State{Status: hook.FailedRelease, Stage: stage, Description: fmt.Sprintf("%s %q failed: %s", what, r.app.Release.Name, text), Hooks: r.chart.runs}
+	before := r.chart.attempts
+	r.countFailure(action)
 	if err := r.setRelease(ctx, to); err != nil { // the pending one is taken up by the next run as well
+		r.chart.attempts = before
 		r.report.Notes = append(r.report.Notes, err.Error())
 		return
 	}
-	r.countFailure(action)
 	r.reportAction(action, remedy.EndedFailed, text)
 	if r.cleansUp(action) {
 		if err := r.cleanUp(ctx, action); err != nil {

@@ -169,30 +169,36 @@ func (r *appRun) runTests(ctx context.Context) error {
 			}
 		}
 	}
+	action := hook.Step(r.chart.attempts.Action)
+	counts := failed != nil && r.remedyOf(action).Tests == remedy.CountTests
+	if counts {
+		r.countFailure(action)
+	} else {
+		r.clearFailures()
+	}
 	if err := r.record(ctx, newest.Stage); err != nil {
 		return err
 	}
-	if failed == nil {
-		r.clearFailures()
+	switch {
+	case failed == nil:
 		r.reportRelease()
 		return nil
-	}
-	action := hook.Step(r.chart.attempts.Action)
-	text := failed.Error()
-	after := spec.AfterUpgrade
-	if action == hook.Install {
-		after = spec.AfterInstall
-	}
-	if after.Tests == remedy.IgnoreTests {
-		r.clearFailures()
-		r.reportAction(hook.Test, remedy.EndedFailed, text)
-		r.report.Notes = append(r.report.Notes, "tests: "+text)
+	case !counts:
+		r.reportAction(hook.Test, remedy.EndedFailed, failed.Error())
+		r.report.Notes = append(r.report.Notes, "tests: "+failed.Error())
 		return nil
 	}
-	r.countFailure(action)
-	r.reportAction(hook.Test, remedy.EndedFailed, text)
+	r.reportAction(hook.Test, remedy.EndedFailed, failed.Error())
 	r.remedySoon()
 	return &stageError{report.HealthFailed, failed}
+}
+
+// remedyOf is what follows a failure of an action.
+func (r *appRun) remedyOf(action hook.Step) remedy.Remedy {
+	if action == hook.Install {
+		return r.app.Release.AfterInstall
+	}
+	return r.app.Release.AfterUpgrade
 }
 
 // readHook enqueues an app one of whose hooks has ended, as the app's account sees it.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing/fstest"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
@@ -66,6 +67,10 @@ func (r *appRun) uninstallRelease(ctx context.Context) error {
 			return err
 		}
 	}
+	if r.app.Release.History != record.KeepHistory && r.chart.replaced == "" && r.isUnwritten() {
+		r.report.Again = statusWait
+		return &stageError{report.InProgress, fmt.Errorf("release %s/%s is being uninstalled: its status is to say first that it has failed, as nothing else does then", r.app.Release.Namespace, r.app.Release.Name)}
+	}
 	if err := r.endUninstall(ctx); err != nil {
 		return err
 	}
@@ -76,6 +81,15 @@ func (r *appRun) uninstallRelease(ctx context.Context) error {
 		return &stageError{report.InProgress, fmt.Errorf("release %s/%s is uninstalled, as %s; what is asked for is installed next", r.app.Release.Namespace, r.app.Release.Name, why)}
 	}
 	return r.remediated()
+}
+
+// statusWait is how long an uninstall waits until the status is looked at again.
+const statusWait = 200 * time.Millisecond
+
+// isUnwritten reports whether the custom resource, as it was read for this run, does not say how often what is asked for has failed.
+func (r *appRun) isUnwritten() bool {
+	now := r.chart.attempts
+	return r.app.Release.Attempts.For(now.Generation, now.Version, now.Config).All != now.All
 }
 
 func (r *appRun) reportUninstalled() {

@@ -13,6 +13,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/remedy"
 )
 
 // Store keeps the releases of one name.
@@ -40,6 +42,7 @@ type Stored struct {
 	Stage    hook.Stage  // how far the action has come by which it is pending
 	Seal     string      // as State.Seal
 	ByOthers bool        // truce has not written it
+	Memory   Memory      // as State.Memory
 	secret   object.Object
 }
 
@@ -52,8 +55,17 @@ type State struct {
 	// Seal is a code by which truce knows that it has made the release; empty leaves what is there.
 	Seal    string
 	Deleted time.Time // when it was uninstalled; zero leaves what is there
+	// Memory is what the status of the custom resource is about to say; nil leaves what is there.
+	Memory *Memory
 	// Hooks are how hooks ran, by their index; others stay as they are.
 	Hooks map[int]hook.Run
+}
+
+// Memory is what a process that takes up a release must know beside it, where the one before was killed before it had written the status.
+type Memory struct {
+	Attempts remedy.Attempts
+	// Reset and Force are the newest requests that were known when the release was stored.
+	Reset, Force string
 }
 
 const (
@@ -64,6 +76,8 @@ const (
 	stageKey = "truce.dev/release-stage"
 	// sealKey is the annotation of a Secret that has State.Seal.
 	sealKey = "truce.dev/release-seal"
+	// memoryKey is the annotation of a Secret that has State.Memory, as JSON.
+	memoryKey = "truce.dev/release-memory"
 	// longestRelease bounds a release's JSON: a Secret holds 1 MiB of compressed text.
 	longestRelease = 64 << 20
 )
@@ -98,7 +112,11 @@ func storedIn(revision int, secret object.Object) Stored {
 		entry, _ := e.(map[string]any)
 		return entry["manager"] == manager
 	})
-	return Stored{Revision: revision, Status: hook.Status(status), Stage: hook.Stage(stage), Seal: seal, ByOthers: !isOurs, secret: secret}
+	out := Stored{Revision: revision, Status: hook.Status(status), Stage: hook.Stage(stage), Seal: seal, ByOthers: !isOurs, secret: secret}
+	if text, there := secret.Annotation(memoryKey); there && isOurs && json.Unmarshal([]byte(text), &out.Memory) != nil {
+		out.Memory = Memory{} // a person has written it
+	}
+	return out
 }
 
 // Created is when the release was stored, by the API server's clock; zero for unknown.
@@ -180,6 +198,17 @@ func (s Store) save(ctx context.Context, old Stored, text []byte, to State) (Sto
 	}
 	if seal := cmp.Or(to.Seal, old.Seal); seal != "" {
 		notes[sealKey] = seal
+	}
+	memory := old.Memory
+	if to.Memory != nil {
+		memory = *to.Memory
+	}
+	if memory != (Memory{}) {
+		text, err := json.Marshal(memory)
+		if err != nil {
+			return old, fmt.Errorf("encode what release %s remembers: %w", name, err)
+		}
+		notes[memoryKey] = string(text)
 	}
 	if len(notes) > 0 {
 		meta["annotations"] = notes
