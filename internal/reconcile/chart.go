@@ -39,7 +39,7 @@ type chartRun struct {
 	attempts remedy.Attempts   // of what is asked for
 	// replaced says why the release is uninstalled so that another one is installed; empty for not.
 	replaced string
-	failure  hook.Step // as release.Installed has it, with its cause, where an earlier process saw it; hook.Keep for none
+	failure  hook.Step // as release.Installed has it, with its cause, and as the stored release remembers it; hook.Keep for none
 	cause    string
 	isFormer bool               // it is not the one that is asked for, but the one that it replaces
 	decision lifecycle.Decision // how the release stands, and what this run does about it
@@ -333,6 +333,7 @@ func (r *appRun) reportRelease() {
 		next.Failure, next.Cause, next.RemedyCause = was.Failure, was.Cause, was.RemedyCause
 	} else {
 		next.Failure, next.Cause = r.chart.failure, r.chart.cause
+		recallRemedy(&next, text)
 	}
 	r.report.Release = &next
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/apply/releases"
+	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
 )
@@ -22,10 +23,7 @@ func (r *appRun) recall(known, asked remedy.Attempts) remedy.Attempts {
 	if known = known.For(asked.Generation, asked.Version, asked.Config); now.All > known.All || known.Action == "" || r.isReset(r.app.Release.Reset) {
 		known = now
 	}
-	if _, text := r.lastFailed(); text != nil && r.chart.stored[0].Status != hook.Uninstalling {
-		r.chart.failure = hook.Step(known.Action)
-		_, r.chart.cause, _ = strings.Cut(releases.Description(text), " failed: ")
-	}
+	r.chart.failure, r.chart.cause = r.chart.stored[0].Memory.Failure, r.chart.stored[0].Memory.Cause
 	return known
 }
 
@@ -39,21 +37,24 @@ func (r *appRun) isReset(token string) bool {
 
 // memory is what a stored release says beside Helm's own words, see releases.Memory.
 func (r *appRun) memory() *releases.Memory {
-	return &releases.Memory{Attempts: r.chart.attempts, Reset: r.app.Release.SeenReset, Force: r.app.Release.SeenForce}
+	return &releases.Memory{
+		Attempts: r.chart.attempts, Reset: r.app.Release.SeenReset, Force: r.app.Release.SeenForce, Failure: r.chart.failure, Cause: r.chart.cause,
+	}
 }
 
-// lastFailed is the release of truce's that has failed last, and its JSON; nil where something has worked since that is no rollback.
-func (r *appRun) lastFailed() (releases.Stored, []byte) {
-	for i, s := range r.chart.stored {
-		text, err := s.Text()
-		switch {
-		case err != nil || s.ByOthers || i > 1:
-			return s, nil
-		case s.Status == hook.FailedRelease && releases.RollbackTarget(text) == 0:
-			return s, text
-		case releases.RollbackTarget(text) == 0:
-			return s, nil
-		}
+// recallRemedy says of a failure that an earlier process saw that the newest release remedies it, and how that is.
+func recallRemedy(now *release.Installed, text []byte) {
+	target := releases.RollbackTarget(text)
+	if now.Failure == hook.Keep || target == 0 {
+		return
 	}
-	return releases.Stored{}, nil
+	now.Action, now.Target = hook.Rollback, target
+	switch now.Status {
+	case hook.Deployed:
+		now.Ended = remedy.EndedWell
+	case hook.FailedRelease:
+		now.Ended = remedy.EndedFailed
+		_, now.RemedyCause, _ = strings.Cut(releases.Description(text), " failed: ")
+	default: // it is under way
+	}
 }

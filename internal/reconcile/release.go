@@ -23,6 +23,7 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 	switch {
 	case last != nil && !isOthers:
 		attempts = last.Attempts // the custom resource may not say them yet
+		r.chart.failure, r.chart.cause = last.Failure, last.Cause
 	case isOthers && r.app.Adoption.Takes() && attempts.Generation == spec.Generation-1: // it was suspended for that, which asks for nothing else
 		attempts.Generation = spec.Generation
 	case last == nil && !isOthers:
@@ -214,7 +215,7 @@ func (r *appRun) createRelease(ctx context.Context, action hook.Step) error {
 		return err
 	}
 	if action != hook.Rollback { // a remedy is no attempt
-		r.chart.attempts.Action = string(action)
+		r.chart.attempts.Action, r.chart.failure, r.chart.cause = string(action), hook.Keep, ""
 	}
 	to.Memory = r.memory()
 	stored, err := r.chart.store.Create(ctx, made.Revision, made.Text, to)

@@ -32,7 +32,9 @@ func (r *appRun) failRelease(ctx context.Context, cause error) {
 	}
 	to := releases.State{Status: hook.FailedRelease, Stage: stage, Description: fmt.Sprintf("%s %q failed: %s", what, r.app.Release.Name, text), Hooks: r.chart.runs}
 	before := r.chart.attempts
-	r.countFailure(action)
+	if r.countFailure(action); action == hook.Install || action == hook.Upgrade {
+		r.chart.failure, r.chart.cause = action, text
+	}
 	if err := r.setRelease(ctx, to); err != nil { // the pending one is taken up by the next run as well
 		r.chart.attempts = before
 		r.report.Notes = append(r.report.Notes, err.Error())

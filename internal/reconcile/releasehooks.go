@@ -162,20 +162,7 @@ func (r *appRun) runTests(ctx context.Context) error {
 	if err != nil && !errors.As(err, &failed) {
 		return err
 	}
-	if failed != nil { // as in Helm those behind it do not run
-		for _, h := range all {
-			if r.chart.runs[h.Index].Phase == hook.NotRun {
-				r.chart.runs[h.Index] = hook.Run{}
-			}
-		}
-	}
-	action := hook.Step(r.chart.attempts.Action)
-	counts := failed != nil && r.remedyOf(action).Tests == remedy.CountTests
-	if counts {
-		r.countFailure(action)
-	} else {
-		r.clearFailures()
-	}
+	counts := r.endTests(all, failed)
 	if err := r.record(ctx, newest.Stage); err != nil {
 		return err
 	}
@@ -191,6 +178,27 @@ func (r *appRun) runTests(ctx context.Context) error {
 	r.reportAction(hook.Test, remedy.EndedFailed, failed.Error())
 	r.remedySoon()
 	return &stageError{report.HealthFailed, failed}
+}
+
+// endTests remembers how tests have ended, and reports whether that is a failure of the action. As in Helm those behind one that has failed do not run.
+func (r *appRun) endTests(all []hook.Hook, failed *hooks.HookError) (counts bool) {
+	if failed == nil {
+		r.clearFailures()
+		return false
+	}
+	for _, h := range all {
+		if r.chart.runs[h.Index].Phase == hook.NotRun {
+			r.chart.runs[h.Index] = hook.Run{}
+		}
+	}
+	r.chart.failure, r.chart.cause = hook.Test, failed.Error()
+	action := hook.Step(r.chart.attempts.Action)
+	if counts = r.remedyOf(action).Tests == remedy.CountTests; counts {
+		r.countFailure(action)
+	} else {
+		r.clearFailures()
+	}
+	return counts
 }
 
 // remedyOf is what follows a failure of an action.

@@ -20,7 +20,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
-	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -170,9 +169,6 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 			continue
 		}
 		out.Known[s.Version] = s.Digest
-		if s.Status == string(hook.FailedRelease) {
-			out.Failed = append(out.Failed, s.Version)
-		}
 	}
 	out.Former = formerRelease(hr.Status, *out)
 	install, upgrade := hr.GetInstall(), hr.GetUpgrade()

@@ -27,8 +27,6 @@ type Spec struct {
 	Version VersionSource
 	// Known are the digests of the releases that truce has stored, by revision, as the custom resource remembers them.
 	Known map[int]string
-	// Failed are those of them that have failed, as it remembers them.
-	Failed []int
 	// Install, Upgrade, Rollback, Uninstall and Test are how these actions are carried out.
 	Install, Upgrade, Rollback, Uninstall, Test hook.Action
 	// AfterInstall and AfterUpgrade say what follows a failure of these.
