@@ -81,7 +81,9 @@ const (
 	sealKey = "truce.dev/release-seal"
 	// memoryKey is the annotation of a Secret that has State.Memory, as JSON.
 	memoryKey = "truce.dev/release-memory"
-	// longestRelease bounds a release's JSON: a Secret holds 1 MiB of compressed text.
+	// largestSecret is how much the API server takes of a Secret's data.
+	largestSecret = 1 << 20
+	// longestRelease bounds a release's JSON, which a Secret holds compressed.
 	longestRelease = 64 << 20
 )
 
@@ -182,11 +184,11 @@ func (s Store) save(ctx context.Context, old Stored, text []byte, to State) (Sto
 	if err != nil {
 		return old, err
 	}
+	name := s.secretName(old.Revision)
 	encoded, err := encodeRelease(text)
 	if err != nil {
-		return old, err
+		return old, fmt.Errorf("store release %s/%s: %w", s.Namespace, name, err)
 	}
-	name := s.secretName(old.Revision)
 	id := object.ID{Kind: secrets.Kind, Namespace: s.Namespace, Name: name}
 	stamp := "createdAt"
 	if old.secret.UID() != "" {
@@ -237,7 +239,11 @@ func encodeRelease(text []byte) (string, error) {
 	if err = errors.Join(err, w.Close()); err != nil {
 		return "", err
 	}
-	return base64.StdEncoding.EncodeToString([]byte(base64.StdEncoding.EncodeToString(packed.Bytes()))), nil
+	inner := base64.StdEncoding.EncodeToString(packed.Bytes())
+	if len(inner) > largestSecret {
+		return "", fmt.Errorf("it takes %d KiB, compressed, and a Secret holds %d: leave files that no template reads out of the chart (.helmignore)", len(inner)>>10, largestSecret>>10)
+	}
+	return base64.StdEncoding.EncodeToString([]byte(inner)), nil
 }
 
 // Trim deletes the oldest releases beyond a number, and never one that is deployed. 0 keeps all.
