@@ -68,6 +68,7 @@ func (r *appRun) uninstallRelease(ctx context.Context) error {
 		}
 	}
 	if r.app.Release.History != record.KeepHistory && r.chart.replaced == "" && r.isUnwritten() {
+		r.reportAction(hook.Uninstall, remedy.UnderWay, "") // an earlier process may have begun it
 		r.report.Again = statusWait
 		return &stageError{report.InProgress, fmt.Errorf("release %s/%s is being uninstalled: its status is to say first that it has failed, as nothing else does then", r.app.Release.Namespace, r.app.Release.Name)}
 	}
