@@ -215,3 +215,46 @@ func TestNothingFollowsAHookThatHasFailed(t *testing.T) {
 	w.released("web", 4, "1.3.0")
 	w.goes(configmaps, "extra")
 }
+
+// TestAnObjectOfAChartThatBecomesAHookIsDeletedAndRuns: Helm deletes whatever has the name of a hook, and truce what is of the release.
+func TestAnObjectOfAChartThatBecomesAHookIsDeletedAndRuns(t *testing.T) {
+	w := newWorld(t, app.Policy{}, `
+-- charts/web/Chart.yaml --
+apiVersion: v2
+name: web
+version: 1.0.0
+-- charts/web/values.yaml --
+annotations: {}
+-- charts/web/templates/task.yaml --
+apiVersion: batch/v1
+kind: Job
+metadata:
+  name: task
+  annotations: {{ .Values.annotations | toJson }}
+spec:
+  managedBy: stories.truce.dev/hand
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}}
+`)
+	w.release("web", "  timeout: 10m\n")
+	was := w.exists(jobs, "task").GetUID()
+	w.endJob("task", "Complete")
+	w.released("web", 1, "1.0.0")
+
+	w.edit("charts/web/values.yaml", "annotations: {}", "annotations: {helm.sh/hook: pre-upgrade}")
+	w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
+	w.await(w.Watch(t, jobs, w.ns, "task"), func(o *unstructured.Unstructured) bool { return o.GetUID() != was })
+	w.endJob("task", "Complete")
+	w.released("web", 2, "1.1.0")
+	if !w.isThere(jobs, "task") {
+		t.Error("the hook was deleted as what its object was before")
+	}
+
+	// The way back: the object is what the hook has left.
+	hook := w.exists(jobs, "task").GetUID()
+	w.edit("charts/web/values.yaml", "annotations: {helm.sh/hook: pre-upgrade}", "annotations: {}")
+	w.edit("charts/web/Chart.yaml", "version: 1.1.0", "version: 1.2.0")
+	w.released("web", 3, "1.2.0")
+	if now := w.exists(jobs, "task").GetUID(); now != hook {
+		t.Error("the object was made again")
+	}
+}

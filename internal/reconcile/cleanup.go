@@ -113,13 +113,7 @@ func (r *appRun) cleanUp(ctx context.Context, action hook.Step) error {
 	for _, entry := range created {
 		ids = append(ids, entry.ID)
 	}
-	made := r.engine.dropObjects(r.app.Key, ids)
-	r.state.mu.Lock()
-	for _, id := range ids {
-		delete(r.state.wanted, id)
-	}
-	r.state.mu.Unlock()
-	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, made))
+	r.releaseObjects(created)
 	created = slices.DeleteFunc(slices.Clone(r.inventory.Entries), func(e inventory.Entry) bool { return !slices.Contains(ids, e.ID) })
 	run := r.engine.newPruneRun(r.app, len(r.inventory.Entries))
 	run.revision = r.artifact.Revision

@@ -49,6 +49,9 @@ const helmMark = "helm.sh/hook"
 // advanceHooks goes on with hooks. The error is InProgress while one of them is waited for.
 func (r *appRun) advanceHooks(ctx context.Context, run hooks.Runner, runs map[int]hook.Run) error {
 	e, key := r.engine, r.app.Key
+	if err := r.pruneFormerObjects(ctx, run, runs); err != nil {
+		return err
+	}
 	run.Access, run.Cluster, run.Now, run.Created = r.access, hookCluster{e}, e.Now, e.releaseWaits.created(key)
 	waits, err := run.Advance(ctx, runs)
 	if err != nil || len(waits) == 0 {
