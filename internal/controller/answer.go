@@ -40,19 +40,47 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 		}
 		return asGoneAnswer(err)
 	}
-	err := c.patch(ctx, e.gvk, e.cr, "status", []operation{{"add", "/status", next}})
-	if c.lacksSubresource(e.gvk, err) {
-		return c.answerWhole(ctx, e, next, answered)
+	first, last := splitAnswered(answered)
+	if err := c.removeAnswered(ctx, e, first); err != nil {
+		return err
 	}
-	if err != nil {
-		return asGoneAnswer(err)
+	if next != nil {
+		err := c.patch(ctx, e.gvk, e.cr, "status", []operation{{"add", "/status", next}})
+		if c.lacksSubresource(e.gvk, err) {
+			return c.answerWhole(ctx, e, next, last)
+		}
+		if err != nil {
+			return asGoneAnswer(err)
+		}
+	}
+	return c.removeAnswered(ctx, e, last)
+}
+
+// splitAnswered splits requests into those that are removed before the status is written, and those that are removed after it. A field beside the spec is
+// removed first: next to a status that says that it has ended, it would ask for the same again. A request in an annotation is removed last: its client reads
+// the status then.
+func splitAnswered(answered []field.Pointer) (first, last []field.Pointer) {
+	for _, p := range answered {
+		if len(p) == 1 {
+			first = append(first, p)
+		} else {
+			last = append(last, p)
+		}
+	}
+	return first, last
+}
+
+// removeAnswered removes requests, unless there are others in their place.
+func (c *Controller) removeAnswered(ctx context.Context, e appEntry, answered []field.Pointer) error {
+	if len(answered) == 0 {
+		return nil
 	}
 	ops := make([]operation, 0, 2*len(answered))
 	for _, p := range answered {
 		ops = append(ops, operation{"test", pointerText(p), e.cr.At(p...)}, operation{"remove", pointerText(p), nil})
 	}
-	err = c.patch(ctx, e.gvk, e.cr, "", ops)
-	if apierrors.IsInvalid(err) { // there is another request
+	err := c.patch(ctx, e.gvk, e.cr, "", ops)
+	if apierrors.IsInvalid(err) {
 		return nil
 	}
 	return asGoneAnswer(err)
@@ -63,7 +91,10 @@ func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Ob
 	if len(answered) == 0 && isStatusWritten(e.cr, e.wrote, next) {
 		return nil
 	}
-	ops := []operation{{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}, {"add", "/status", next}}
+	ops := []operation{{"replace", "/metadata/resourceVersion", e.cr.ResourceVersion()}}
+	if next != nil {
+		ops = append(ops, operation{"add", "/status", next})
+	}
 	for _, p := range answered {
 		ops = append(ops, operation{Op: "remove", Path: pointerText(p)})
 	}

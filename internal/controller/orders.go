@@ -69,8 +69,7 @@ func (c *Controller) observeApp(e *appEntry, ev live.Event) (observedApp, error)
 	return observedApp{kept: kept, version: version, asks: requestOf(ev.Object, answered), app: a}, err
 }
 
-// beginSyncRequest begins the order that the app's custom resource bears: it is taken off, and the status says that it is under way, so that it
-// is neither lost nor done twice.
+// beginSyncRequest begins the order that the app's custom resource bears: the status says that it is under way, so that it is neither lost nor done twice.
 func (c *Controller) beginSyncRequest(ctx context.Context, e appEntry) (appEntry, time.Duration) {
 	if e.wants.Token == "" || e.order.Token != "" || e.app.Suspended || e.app.Policy.Mode != app.Enforce {
 		return e, 0

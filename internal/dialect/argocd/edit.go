@@ -306,7 +306,7 @@ func (e *edit) terminate(asked bool) {
 	}
 	state, _ := e.CR.At("status", "operationState").(map[string]any)
 	switch {
-	case e.CR["operation"] != nil: // it has not begun
+	case e.CR["operation"] != nil && !isBegun(e.CR):
 		delete(e.CR, "operation")
 	case state["phase"] == phaseRunning:
 		state["phase"] = phaseTerminating

@@ -13,15 +13,15 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
-// order reads what is requested: the field operation, or an operation that an earlier process has taken up without ending it,
-// in the status. What is wrong with it is said by the order's own end, and hinders no other app.
+// order reads what is requested: the field operation, or the operation that is under way, in the status. The field stays until that has ended. What is
+// wrong with it is said by the order's own end, and hinders no other app.
 func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest {
-	if asked, ok := cr["operation"].(map[string]any); ok {
-		return readOrder(asked, spec)
-	}
 	state, _ := cr.At("status", "operationState").(map[string]any)
 	asked, ok := state["operation"].(map[string]any)
-	if !ok || state["phase"] != phaseRunning && state["phase"] != phaseTerminating {
+	if requested, is := cr["operation"].(map[string]any); is && !isBegun(cr) {
+		return readOrder(requested, spec)
+	}
+	if !ok || !isOpen(state) {
 		return app.SyncRequest{}
 	}
 	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by {
@@ -34,6 +34,19 @@ func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest 
 		o.StartedAt = time.Unix(0, 0)
 	}
 	return o
+}
+
+// isOpen reports whether an operation has not ended.
+func isOpen(state map[string]any) bool {
+	return state["phase"] == phaseRunning || state["phase"] == phaseTerminating
+}
+
+// isBegun reports whether the operation that the field asks for is the one under way.
+func isBegun(cr object.Object) bool {
+	state, _ := cr.At("status", "operationState").(map[string]any)
+	asked, ok := cr["operation"].(map[string]any)
+	of, known := state["operation"].(map[string]any)
+	return ok && known && isOpen(state) && tokenOf(asked) == tokenOf(of)
 }
 
 // terminating reports whether a person wants an operation ended, and by which request it was begun.

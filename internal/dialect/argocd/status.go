@@ -20,6 +20,10 @@ import (
 func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	var had applicationStatus
 	reader.DecodeStatus(cr, &had)
+	if r.Reason == report.Suspended && had.Sync.Status == "" {
+		before, _ := cr["status"].(map[string]any)
+		return before
+	}
 	if r.Reason == report.Suspended {
 		return statusMap(cr, suspended(r, had))
 	}
@@ -50,7 +54,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 // suspended leaves the status as it is, as Argo CD does with its annotation skip-reconcile, except for what the objects say that this process
 // watches: drift and health.
 func suspended(r report.Report, had applicationStatus) applicationStatus {
-	if len(r.Objects) == 0 || had.Sync.Status == "" {
+	if len(r.Objects) == 0 {
 		return had
 	}
 	s := r.State()
@@ -58,16 +62,23 @@ func suspended(r report.Report, had applicationStatus) applicationStatus {
 	return had
 }
 
-// Answered names the operation that was taken up, and the wish to be looked at that a run has met.
+// AnsweredRequests names the operation that has ended, with its last try, and the wish to be looked at that a run has met. As in Argo CD the field operation
+// stays until then: its clients look there for what is under way.
 func (Applications) AnsweredRequests(cr object.Object, r report.Report) []field.Pointer {
 	var out []field.Pointer
-	if asked, ok := cr["operation"].(map[string]any); ok && tokenOf(asked) == r.Rollout.Order.Token {
+	if asked, ok := cr["operation"].(map[string]any); ok && tokenOf(asked) == r.Rollout.Order.Token && hasEnded(r.Rollout) {
 		out = append(out, field.Pointer{"operation"})
 	}
 	if text, there := cr.Annotation(refreshKey); there && text == r.Request && !r.Running {
 		out = append(out, field.Pointer{"metadata", "annotations", refreshKey})
 	}
 	return out
+}
+
+// hasEnded reports whether an operation has ended and is not tried again.
+func hasEnded(o report.Rollout) bool {
+	phase, _ := phaseOf(o)
+	return !o.Ended.IsZero() && !isTriedAgain(phase, o)
 }
 
 // withReconciledAt sets reconciledAt, which is no reason by itself to write a status.
