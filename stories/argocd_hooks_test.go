@@ -104,7 +104,7 @@ func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
 	w.repo.Commit(w.inNamespace(map[string]string{"app/all.yaml": replace(t, plainHooks("2"), `"k":"web"`, `"k":"two"`)}), "two")
 	w.exists(jobs, "first")
 	waits = w.operates("web", "Running", "PreSync first Running")
-	if sync, got := text(waits, "status", "sync", "status"), listed(waits); sync != "OutOfSync" || got != "ConfigMap web OutOfSync, hook Job first" {
+	if sync, got := text(waits, "status", "sync", "status"), listed(waits); sync != "OutOfSync" || got != "ConfigMap web OutOfSync, hook Job first, hook Job after, hook Job before" {
 		t.Errorf("while the first hook of a new revision runs the Application is %s, and lists %s", sync, got)
 	}
 	w.endJob("first", "Failed")
@@ -208,5 +208,40 @@ func TestAnOperationWithoutHooks(t *testing.T) {
 	}
 	if w.isThere(jobs, "before") {
 		t.Error("a hook was made")
+	}
+}
+
+// TestTheStatusHasWhatIsThereOfHooks: each hook that an operation has left, as long as it is there; what is never applied; and the live image of what could
+// not be applied.
+func TestTheStatusHasWhatIsThereOfHooks(t *testing.T) {
+	all := func(hook, image string) string {
+		return strings.ReplaceAll(configMap("web"), `"k":"web"`, `"k":"`+hook+`"`) + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: aside, annotations: {argocd.argoproj.io/hook: Skip}}\n" +
+			strings.ReplaceAll(jobHook("task", "", "1"), "busybox:1.37", image) +
+			strings.ReplaceAll(jobHook(hook, "argocd.argoproj.io/hook: PreSync", "1"), "busybox:1.37", "hook:"+hook)
+	}
+	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+all("one", "busybox:1.37"))
+	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true}, retry: {limit: 0}}")
+	w.exists(jobs, "one")
+	w.endJob("one", "Complete")
+	w.inSync("web")
+	w.repo.Commit(w.inNamespace(map[string]string{"app/all.yaml": all("two", "busybox:1.37")}), "two")
+	w.exists(jobs, "two")
+	w.endJob("two", "Complete")
+	shown := func(o *unstructured.Unstructured) string {
+		return strings.ReplaceAll(listed(o), "%!s(<nil>)", "unknown")
+	}
+	if got := shown(w.inSync("web")); got != "ConfigMap web Synced, Job task Synced, ConfigMap aside unknown, hook Job two, hook Job one" {
+		t.Errorf("it lists %s", got)
+	}
+	w.repo.Commit(w.inNamespace(map[string]string{"app/all.yaml": all("two", "busybox:2")}), "refused")
+	if got := images(w.outOfSync("web")); got != "[busybox:1.37 hook:one hook:two]" {
+		t.Errorf("the images are %s", got)
+	}
+	w.delete(jobs, w.ns, "one")
+	w.goes(jobs, "one")
+	w.refresh("web")
+	o := w.becomes("web", func(o *unstructured.Unstructured) bool { return !strings.Contains(listed(o), "Job one") })
+	if got := images(o); got != "[busybox:1.37 hook:two]" {
+		t.Errorf("after a hook was deleted the images are %s", got)
 	}
 }

@@ -90,7 +90,7 @@ func (e *Engine) begin(a app.App) *appRun {
 	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.HandledRequest)
 	r.report = report.Report{
 		App: a.Key, Generation: a.Generation, Request: a.Request, Applied: cmp.Or(s.report.Applied, a.ReachedRevision), Release: s.report.Release, Revision: s.report.Revision, Digest: s.report.Digest, Origin: s.report.Origin, Recorded: s.report.Recorded,
-		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images,
+		Rollout: s.report.Rollout, Leaving: s.report.Leaving, Layout: s.report.Layout, Images: s.report.Images, Hooks: s.report.Hooks, LiveImages: s.report.LiveImages, Skipped: s.report.Skipped,
 		Notes: a.Notes, Unfetched: a.Unfetched, At: e.Now(), Running: true, Before: previousEnd(s.report),
 	}
 	return r
@@ -225,6 +225,7 @@ func (r *appRun) normalize(ctx context.Context) error {
 	r.set.KnowSecrets(r.secrets)
 	r.report.Notes = append(r.report.Notes, r.app.Ignore.Idle(r.set.Data())...)
 	r.report.EndHooks = endHooksOf(r.set)
+	r.report.Skipped = skippedObjects(r.set)
 	r.report.Notes = append(r.report.Notes, asideNotes(r.set)...)
 	if r.app.Policy.Mode == app.Preview {
 		r.report.Planned = plannedHooks(r.set)
@@ -239,6 +240,14 @@ func (r *appRun) normalize(ctx context.Context) error {
 	r.built = r.set.Digest(r.artifact.Revision)
 	r.rendered.settled(r.set)
 	return nil
+}
+
+func skippedObjects(s desired.Set) []report.ListedObject {
+	var out []report.ListedObject
+	for _, o := range s.Skipped {
+		out = append(out, report.ListedObject{ID: o.ID, Version: o.GVK.Version})
+	}
+	return out
 }
 
 // asideNotes says what a revision asks for by annotations, and does not get.

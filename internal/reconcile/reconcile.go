@@ -72,9 +72,12 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 		if err := s.run(ctx); err != nil {
 			r.canceled = errors.Is(ctx.Err(), context.Canceled)
 			r.failRelease(ctx, err)
-			return r.stopped(s.name, r.failSync(ctx, err))
+			err = r.failSync(ctx, err)
+			r.observeHooks(ctx)
+			return r.stopped(s.name, err)
 		}
 	}
+	r.observeHooks(ctx)
 	return r.done()
 }
 

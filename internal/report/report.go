@@ -63,7 +63,13 @@ type Report struct {
 	Rollout  Rollout             // the newest one
 	Layout   app.Layout          // what the directory was found to be; empty before it was rendered
 	Images   []overlay.Container // as Git names them
-	Notes    []string            // worth saying, stopped nothing
+	// Hooks are the objects that the hooks of operations have left, as a run has found them; nil where none has looked.
+	Hooks []Object
+	// LiveImages are the images of Hooks, and of the objects that could not be applied, as the cluster has them.
+	LiveImages []overlay.Container
+	// Skipped are the objects that Git describes and asks never to apply.
+	Skipped []ListedObject
+	Notes   []string // worth saying, stopped nothing
 	// Unfetched says why Git may have a newer revision than this one: the newest look at the source has failed. Empty where it has not.
 	Unfetched string
 	// Created and Configured are the objects that applies of the revision have made, and changed.

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -52,22 +53,41 @@ func hookOutcomes(s applicationStatus) []hook.Outcome {
 	return out
 }
 
-// ranHooks are the objects that the hooks of the newest operation with hooks have left. As in Argo CD they have no status, and a person may delete them.
+// ranHooks are the objects that the hooks of operations have left: those of the newest operation in the order in which they ran, then the others. As in
+// Argo CD they have no status, and a person may delete them.
 func ranHooks(r report.Report, had []resourceStatus) []resourceStatus {
-	if len(r.Rollout.Hooks) == 0 {
+	if r.Hooks == nil {
 		return slices.DeleteFunc(slices.Clone(had), func(o resourceStatus) bool { return !o.Hook })
 	}
-	var out []resourceStatus
-	for _, h := range r.Rollout.Hooks {
-		if !h.IsDeleted && !slices.ContainsFunc(out, func(o resourceStatus) bool {
-			return o.Group == h.ID.Group && o.Kind == h.ID.Kind && o.Namespace == h.ID.Namespace && o.Name == h.ID.Name
-		}) {
-			out = append(out, resourceStatus{
-				Group: h.ID.Group, Version: h.Version, Kind: h.ID.Kind, Namespace: h.ID.Namespace, Name: h.ID.Name, Hook: true, RequiresPruning: true, SyncWave: int64(h.Weight),
-			})
+	place := func(o report.Object) int {
+		i := slices.IndexFunc(r.Rollout.Hooks, func(h hook.Outcome) bool { return h.ID == o.ID })
+		if i < 0 {
+			return len(r.Rollout.Hooks)
 		}
+		return i
+	}
+	left := slices.Clone(r.Hooks)
+	slices.SortStableFunc(left, func(a, b report.Object) int { return cmp.Compare(place(a), place(b)) })
+	var out []resourceStatus
+	for _, o := range left {
+		s := listedResource(report.ListedObject{ID: o.ID, Version: o.Version})
+		s.Hook, s.RequiresPruning, s.SyncWave = true, true, int64(o.Wave)
+		out = append(out, s)
 	}
 	return out
+}
+
+// skipped are the objects that ask never to be applied, without a status as in Argo CD.
+func skipped(r report.Report) []resourceStatus {
+	var out []resourceStatus
+	for _, o := range r.Skipped {
+		out = append(out, listedResource(o))
+	}
+	return out
+}
+
+func listedResource(o report.ListedObject) resourceStatus {
+	return resourceStatus{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind, Namespace: o.ID.Namespace, Name: o.ID.Name}
 }
 
 // hookResultOf is how a hook ran, as Argo CD says it.

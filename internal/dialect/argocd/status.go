@@ -40,7 +40,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 		ran := slices.DeleteFunc(ranHooks(r, had.Resources), func(h resourceStatus) bool { // what is no hook any more is listed by itself
 			return slices.ContainsFunc(r.Objects, func(o report.Object) bool { return o.ID == h.id() })
 		})
-		s.Resources = slices.Concat(resources(r, spec), ran, inherited(cr, r, had.Resources))
+		s.Resources = slices.Concat(resources(r, spec), skipped(r), ran, inherited(cr, r, had.Resources))
 		s.Summary.Images = liveImages(r, ran)
 		if s.SourceType = ""; !hasManySources(cr) {
 			s.SourceType = sourceType(r, had.SourceType)
@@ -216,8 +216,8 @@ func resources(r report.Report, spec applicationSpec) []resourceStatus {
 	return out
 }
 
-// liveImages are the images of the containers that the cluster has: those that Git names, but for what is missing there or has another image. Those of hooks are
-// what the revision says of what they have left.
+// liveImages are the images of the containers that the cluster has: those that Git names, but for what is missing there or has another image, and those of
+// objects that were read. Where no run of this process has read what hooks have left, it is what the revision says of that.
 func liveImages(r report.Report, ran []resourceStatus) []string {
 	there := make(map[object.ID]report.Object, len(r.Objects))
 	for _, o := range r.Objects {
@@ -225,10 +225,16 @@ func liveImages(r report.Report, ran []resourceStatus) []string {
 			there[o.ID] = o
 		}
 	}
-	for _, h := range ran {
-		there[h.id()] = report.Object{ID: h.id()}
-	}
 	var out []string
+	for _, i := range r.LiveImages {
+		delete(there, i.ID)
+		out = append(out, i.Image)
+	}
+	if r.Hooks == nil {
+		for _, h := range ran {
+			there[h.id()] = report.Object{ID: h.id()}
+		}
+	}
 	for _, i := range r.Images {
 		if o, ok := there[i.ID]; ok {
 			if name := liveImage(o, i); name != "" {

@@ -32,7 +32,7 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 	}
 	results := resultsOf(s)
 	for _, r := range s.Resources {
-		if r.Hook {
+		if r.Hook || r.Status == "" && r.Health == nil { // or never applied
 			continue
 		}
 		o := dialect.ListedObject{ID: object.ID{Group: r.Group, Kind: r.Kind, Namespace: r.Namespace, Name: r.Name}, Version: r.Version, Sync: report.Sync(r.Status)}

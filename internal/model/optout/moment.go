@@ -27,6 +27,8 @@ type Moment struct {
 // Timing is when an object is made and deleted.
 type Timing struct {
 	Moments []string // none for an object that is never made
+	// Skipped says that the object itself asks never to be made.
+	Skipped bool
 	Weight  int
 	Deleted []string
 }
@@ -41,7 +43,8 @@ func (all Moments) Of(o object.Object) (at Timing, bears bool) {
 		if !there || m.Except != "" && value == m.Except {
 			continue
 		}
-		return Timing{Moments: m.named(value), Weight: PlaceOf(o, m.Weights), Deleted: m.deleted(o)}, true
+		called, known := m.Names[strings.TrimSpace(value)]
+		return Timing{Moments: m.named(value), Skipped: known && called == "", Weight: PlaceOf(o, m.Weights), Deleted: m.deleted(o)}, true
 	}
 	return Timing{}, false
 }

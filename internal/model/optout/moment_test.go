@@ -25,7 +25,7 @@ func TestAHookIsMadeAtAMoment(t *testing.T) {
 		{map[string]any{"a/hook": "PreSync"}, Timing{Moments: []string{"PreSync"}}, true},
 		{map[string]any{"a/hook": "PreSync, PostSync,PreSync"}, Timing{Moments: []string{"PreSync", "PostSync"}}, true},
 		{map[string]any{"a/hook": ""}, Timing{}, true},
-		{map[string]any{"a/hook": "Skip"}, Timing{}, true},
+		{map[string]any{"a/hook": "Skip"}, Timing{Skipped: true}, true},
 		{map[string]any{"a/hook": "PreSync", "h/hook": "after"}, Timing{Moments: []string{"PreSync"}}, true},
 		{map[string]any{"h/hook": "test, after"}, Timing{Moments: []string{"Last"}}, true},
 		{map[string]any{"h/hook": "before,prior"}, Timing{Moments: []string{"First"}}, true},

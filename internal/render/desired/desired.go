@@ -46,6 +46,8 @@ type Set struct {
 	Objects []Object
 	// Hooks are described too, and left out: they bear one of app.Aside.
 	Hooks []Hook
+	// Skipped are described too, and ask never to be applied. They have no Data.
+	Skipped []Object
 	// Repeated says which objects are described several times. Of these the last one counts.
 	Repeated []string
 	// Nameless are described too, and left out: they have generateName and no name.

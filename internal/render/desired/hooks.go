@@ -19,10 +19,13 @@ type Hook struct {
 
 // putAside notes an object that is made at moments, unless it never is.
 func (s *Set) putAside(r render.Object, a app.App, at optout.Timing, scope Scope) {
+	data := inNamespace(r, a, scope)
 	if len(at.Moments) == 0 {
+		if at.Skipped {
+			s.Skipped = append(s.Skipped, Object{ID: data.ID(), GVK: data.GVK()})
+		}
 		return
 	}
-	data := inNamespace(r, a, scope)
 	h := Hook{Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOfKind(data.GVK())}, at}
 	h.Sensitive.Fields = r.Sensitive
 	s.Hooks = append(s.Hooks, h)
