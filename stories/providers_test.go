@@ -42,6 +42,9 @@ func newEndpoint(t *testing.T) *endpoint {
 			e.bodies[r.URL.Path] = append(e.bodies[r.URL.Path], string(text))
 		}
 		e.mu.Unlock()
+		if status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", "3600")
+		}
 		if status != 0 {
 			w.WriteHeader(status)
 		}

@@ -35,7 +35,7 @@ func (o *Outlet) onProvider(ev live.Event) {
 	o.mu.Unlock()
 	signalChange(o.dirty)
 	if !known || ev.Gone || was.cr.Generation() != ev.Object.Generation() {
-		o.deliverer.Wake(key) // what an earlier process has left, or what failed before the change
+		o.deliverer.WakeChanged(key) // what an earlier process has left, or what failed before the change
 	}
 }
 

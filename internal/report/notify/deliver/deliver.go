@@ -74,6 +74,7 @@ type Deliverer struct {
 
 	mu      sync.Mutex
 	workers map[route.Key]chan struct{}
+	changed map[route.Key]bool // Providers that are another one than at the last try
 	tokens  map[appKey]githubapp.Token
 	ctx     context.Context
 	running sync.WaitGroup
@@ -83,13 +84,30 @@ type Deliverer struct {
 func (d *Deliverer) Start(ctx context.Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.ctx, d.workers = ctx, map[route.Key]chan struct{}{}
+	d.ctx, d.workers, d.changed = ctx, map[route.Key]chan struct{}{}, map[route.Key]bool{}
 }
 
 // Wait returns when all goroutines have ended.
 func (d *Deliverer) Wait() { d.running.Wait() }
 
-// Wake looks at the queue of a Provider at once, after a pause too: something has come, or the Provider has changed.
+// WakeChanged is Wake for a Provider that has changed: the pause after a failure, which was that of the one before, is over.
+func (d *Deliverer) WakeChanged(key route.Key) {
+	d.mu.Lock()
+	d.changed[key] = true
+	d.mu.Unlock()
+	d.Wake(key)
+}
+
+// takeChanged reports once whether a Provider has changed.
+func (d *Deliverer) takeChanged(key route.Key) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	is := d.changed[key]
+	delete(d.changed, key)
+	return is
+}
+
+// Wake has the queue of a Provider be looked at: something has come. A pause after a failure goes on.
 func (d *Deliverer) Wake(key route.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,6 +180,9 @@ func (d *Deliverer) retire(key route.Key, wake <-chan struct{}) bool {
 
 // look sends what is due, and returns when to look again; 0 for when something comes.
 func (d *Deliverer) look(ctx context.Context, w *worker) time.Duration {
+	if d.takeChanged(w.key) {
+		w.failures, w.notUntil = 0, time.Time{}
+	}
 	items, dropped, err := d.Store.Pending(w.key)
 	if err != nil {
 		d.Log.Warn("notifications", "provider", w.key.String(), "error", err.Error())

@@ -136,6 +136,32 @@ func TestAMessageIsTriedAgainUntilItIsTaken(t *testing.T) {
 	}
 }
 
+// TestAProviderThatIsRepairedIsTriedAtOnce: its old server has asked for a pause of an hour, which is not the new one's.
+func TestAProviderThatIsRepairedIsTriedAtOnce(t *testing.T) {
+	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "3600")
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer away.Close()
+	alive := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer alive.Close()
+	f := newFixture(t, here)
+	f.send("chat", address(away.URL), "x")
+	if err := f.result(); err == nil {
+		t.Fatal("the server has refused it")
+	}
+	key := route.Key{Namespace: "shop", Name: "chat"}
+	f.mu.Lock()
+	repaired := f.providers[key]
+	repaired.Address = alive.URL
+	f.providers[key] = repaired
+	f.mu.Unlock()
+	f.WakeChanged(key)
+	if err := f.result(); err != nil {
+		t.Errorf("of the new server: %v", err)
+	}
+}
+
 // TestAFullQueueWaitsForNoOther: of more apps than a queue holds each is in a message, though the window would be open for an hour.
 func TestAFullQueueWaitsForNoOther(t *testing.T) {
 	f := newFixture(t, here)
