@@ -118,12 +118,15 @@ var (
 // MaskText returns a message without credentials in addresses and headers, without private keys, and without what a terminal
 // would take as a command or as a change of the reading direction.
 func MaskText(s string) string {
-	s = strings.Map(printable, s) // first: what is taken out must not join what is looked for
+	s = Printable(s) // first: what is taken out must not join what is looked for
 	s = privateKeys.ReplaceAllString(s, "${1} *** ${2}")
 	s = credentials.ReplaceAllString(s, "${1}***@")
 	s = parameters.ReplaceAllString(s, "${1}***")
 	return headers.ReplaceAllString(s, "${1} ***")
 }
+
+// Printable returns a text without what a terminal would take as a command or as a change of the reading direction.
+func Printable(s string) string { return strings.Map(printable, s) }
 
 func printable(r rune) rune {
 	switch {

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
@@ -64,7 +65,7 @@ func alertLabels(m notify.Message, metadata map[string]string) map[string]string
 	out := map[string]string{}
 	for name, value := range metadata {
 		if name != summary {
-			out[notInLabels.ReplaceAllString(name, "_")] = value
+			out[notInLabels.ReplaceAllString(name, "_")] = redact.Printable(value)
 		}
 	}
 	out["alertname"] = "Flux" + m.About.Kind + firstUpper(m.Reason)

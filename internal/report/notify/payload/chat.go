@@ -18,11 +18,12 @@ func withoutMentions(s string) string { return mention.ReplaceAllString(s, "${1}
 var (
 	// slackMarks are what Slack's mrkdwn makes links and mentions of: <!channel> is none without its brackets.
 	slackMarks    = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+	linkMarks     = strings.NewReplacer("](", "]\u200b(", "]:", "]\u200b:", "][", "]\u200b[")
 	markdownMarks = strings.NewReplacer("\\", "\\\\", "*", "\\*", "_", "\\_", "`", "\\`", "[", "\\[", "]", "\\]", "<", "\\<", ">", "\\>", "~", "\\~", "|", "\\|", "#", "\\#")
 )
 
-// escapeSlack escapes a text in Slack's mrkdwn.
-func escapeSlack(s string) string { return slackMarks.Replace(withoutMentions(s)) }
+// escapeSlack escapes a text in Slack's mrkdwn. Mattermost and Rocket.Chat read Markdown there, too: a character without width ends what would be a link or a picture.
+func escapeSlack(s string) string { return slackMarks.Replace(linkMarks.Replace(withoutMentions(s))) }
 
 // escapeMarkdown escapes a text in Markdown.
 func escapeMarkdown(s string) string { return markdownMarks.Replace(withoutMentions(s)) }

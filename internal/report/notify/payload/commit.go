@@ -127,7 +127,7 @@ func newStatus(t Target, c Content) (status, error) {
 	usual := strings.ToLower(c.Message.About.Kind + "/" + c.Message.About.Name + "/" + uid)
 	s := status{Commit: c.Commit, repository: r, name: cmp.Or(c.Commit.Name, strings.TrimSuffix(usual, "/")), description: wordsOf(c.Message.Reason)}
 	if c.Commit.State != Success {
-		first, _, _ := strings.Cut(c.Message.Text, "\n")
+		first, _, _ := strings.Cut(foreignText(c.Message.Text), "\n")
 		s.description += ": " + first
 	}
 	s.description = shorten(s.description, longestDescription)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
@@ -125,7 +126,7 @@ func contentOf(notes []route.Note) Content {
 		c.Title += "." + a.Namespace
 	}
 	for _, n := range notes[:min(len(notes), mostLines)] {
-		c.Lines = append(c.Lines, n.Message.Text)
+		c.Lines = append(c.Lines, foreignText(n.Message.Text))
 	}
 	c.cutOff(len(notes))
 	return c
@@ -148,10 +149,21 @@ func summaryOf(notes []route.Note, apps int) Content {
 	slices.SortStableFunc(sorted, func(a, b route.Note) int { return severityRank(a) - severityRank(b) })
 	for _, n := range sorted[:min(len(sorted), mostLines)] {
 		a := n.Message.About
-		c.Lines = append(c.Lines, a.Kind+" "+a.Namespace+"/"+a.Name+": "+n.Message.Text)
+		c.Lines = append(c.Lines, a.Kind+" "+a.Namespace+"/"+a.Name+": "+foreignText(n.Message.Text))
 	}
 	c.cutOff(len(notes))
 	return c
+}
+
+// mostForeign is how much of one text is looked at, in bytes: no receiver shows as much.
+const mostForeign = 40000
+
+// foreignText is what others have written, without what changes how the rest is shown.
+func foreignText(s string) string {
+	if len(s) > mostForeign {
+		s = strings.ToValidUTF8(s[:mostForeign], "") + "…"
+	}
+	return redact.Printable(s)
 }
 
 func (c *Content) cutOff(all int) {
@@ -186,7 +198,7 @@ func contentAbout(notes []route.Note) Content {
 	c.ID = hashText(id.String())
 	for name, value := range main.Metadata {
 		if !slices.ContainsFunc(notes, func(n route.Note) bool { return n.Metadata[name] != value }) {
-			c.Metadata[name] = value
+			c.Metadata[name] = redact.Printable(value)
 		}
 	}
 	for _, f := range factsOf(main) {
@@ -205,17 +217,17 @@ func factsOf(n route.Note) []Fact {
 	names := slices.Sorted(maps.Keys(n.Metadata))
 	slices.SortStableFunc(names, func(a, b string) int { return summaryFirst(a) - summaryFirst(b) })
 	for _, name := range names {
-		out = append(out, Fact{name, n.Metadata[name]})
+		out = append(out, Fact{name, foreignText(n.Metadata[name])})
 	}
 	known := notify.FactNames()
 	for _, name := range known {
 		if v := n.Message.Evidence[name]; v != "" {
-			out = append(out, Fact{name, v})
+			out = append(out, Fact{name, foreignText(v)})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.Message.Evidence)) {
 		if !slices.Contains(known, name) {
-			out = append(out, Fact{name, n.Message.Evidence[name]})
+			out = append(out, Fact{name, foreignText(n.Message.Evidence[name])})
 		}
 	}
 	return out

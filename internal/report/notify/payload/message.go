@@ -34,8 +34,12 @@ func (telegram) build(t Target, c Content) (Request, error) {
 	case t.Channel == "":
 		return Request{}, missing("telegram", "spec.channel, the chat")
 	}
+	text := plainText(c, 4096)
+	if c.Form == nil { // Telegram finds names in plain text, too
+		text = shorten(withoutMentions(text), 4096)
+	}
 	address := joinURL(cmp.Or(t.Address, "https://api.telegram.org"), "/bot"+url.PathEscape(t.Token)+"/sendMessage")
-	body := map[string]any{"chat_id": t.Channel, "text": plainText(c, 4096), "link_preview_options": map[string]any{"is_disabled": true}}
+	body := map[string]any{"chat_id": t.Channel, "text": text, "link_preview_options": map[string]any{"is_disabled": true}}
 	if !c.IsError() {
 		body["disable_notification"] = true
 	}

@@ -22,6 +22,7 @@ func (grafana) build(t Target, c Content) (Request, error) {
 	}
 	tags = append(tags, "kind: "+m.About.Kind, "name: "+m.About.Name, "namespace: "+m.About.Namespace, "reason: "+m.Reason)
 	text := c.Title + ": " + c.Text()
+	text = slackMarks.Replace(text) // Grafana shows it as HTML
 	if c.Form != nil {
 		text = c.Text()
 		tags = append(tags, slices.DeleteFunc(strings.Split(t.Channel, "|"), func(s string) bool { return s == "" })...)
@@ -71,7 +72,7 @@ func (datadog) build(t Target, c Content) (Request, error) {
 	m := c.Message
 	tags := []string{"flux_reporting_controller:" + reporter, "flux_reason:" + m.Reason, "kube_kind:" + m.About.Kind, "kube_name:" + m.About.Name, "kube_namespace:" + m.About.Namespace}
 	for _, f := range metadataOf(c) {
-		tags = append(tags, f.Name+":"+f.Value)
+		tags = append(tags, shorten(f.Name+":"+f.Value, 200))
 	}
 	if t.Channel != "" {
 		tags = append(tags, slices.DeleteFunc(strings.Split(t.Channel, ","), func(s string) bool { return s == "" })...)
@@ -84,13 +85,18 @@ func (datadog) build(t Target, c Content) (Request, error) {
 		kind = "success"
 	}
 	r, err := postJSON(joinURL(cmp.Or(t.Address, "https://api.datadoghq.com"), "/api/v1/events"), map[string]any{
-		"title": shorten(c.Title, 100), "text": shorten(c.Text(), 4000), "alert_type": kind, "tags": tags, "aggregation_key": hashText(c.Key),
+		"title": shorten(c.Title, 100), "text": shorten(datadogText(c.Text()), 4000), "alert_type": kind, "tags": tags, "aggregation_key": hashText(c.Key),
 		"date_happened": m.At.Unix(), "source_type_name": reporter,
 	})
 	if err == nil {
 		r.Headers["DD-API-KEY"] = t.Token
 	}
 	return r, err
+}
+
+// datadogText is a text in which no person is mentioned, and which is no Markdown.
+func datadogText(s string) string {
+	return strings.ReplaceAll(withoutMentions(s), "%%%", "%\u200b%%")
 }
 
 // metadataOf are what the notes of a content say beside their evidence, in order.

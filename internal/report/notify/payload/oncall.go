@@ -25,6 +25,19 @@ func factMap(c Content) map[string]string {
 	return out
 }
 
+// detailsOf are the facts, as many as Opsgenie takes: 8,000 characters in all.
+func detailsOf(c Content) map[string]string {
+	out, room := map[string]string{}, 8000
+	for _, f := range c.Facts {
+		name, value := shorten(f.Name, 100), shorten(f.Value, 1000)
+		if room -= len([]rune(name)) + len([]rune(value)); room < 0 {
+			break
+		}
+		out[name] = value
+	}
+	return out
+}
+
 // pagerDuty sends to the Events API v2: an error triggers, the end of its matter resolves, and other news is a change event.
 type pagerDuty struct{}
 
@@ -67,7 +80,7 @@ func (opsgenie) build(t Target, c Content) (Request, error) {
 	}
 	r, err := postJSON(address, map[string]any{
 		"message": shorten(c.Title, 130), "alias": alias, "description": shorten(c.Text(), 15000), "source": reporter, "priority": priority,
-		"entity": c.Title, "details": factMap(c),
+		"entity": c.Title, "details": detailsOf(c),
 	})
 	return authorized(r, "GenieKey", t.Token), err
 }

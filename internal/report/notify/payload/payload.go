@@ -8,6 +8,7 @@
 package payload
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func BuildRequest(t Target, c Content) (Request, error) {
 	if b == nil {
 		return Request{}, fmt.Errorf("truce sends nothing to a Provider of type %q: want one of %s", t.Type, strings.Join(TypeNames(), ", "))
 	}
-	r, err := b.build(t, c)
+	r, err := buildWithin(b, t, c)
 	if err != nil {
 		return Request{}, err
 	}
@@ -133,6 +134,35 @@ func BuildRequest(t Target, c Content) (Request, error) {
 	}
 	return r, nil
 }
+
+// mostBytes is how large a request may be that a type of receiver takes, in bytes, as its vendor publishes it. Of the others defaultBytes is taken by all.
+var mostBytes = map[string]int{"webex": 7439, "lark": 20 << 10, "msteams": 28 << 10, "googlechat": 32000, "matrix": 65536 - 4096, "githubdispatch": 64000}
+
+const defaultBytes = 250 << 10
+
+// buildWithin builds a request that the receiver does not refuse for its size: a content that is too long is cut until it fits.
+func buildWithin(b builder, t Target, c Content) (Request, error) {
+	most := cmp.Or(mostBytes[t.Type], defaultBytes)
+	r, err := b.build(t, c)
+	for longest := 8000; err == nil && len(r.Body) > most && c.Form == nil && longest >= 100; longest /= 2 {
+		r, err = b.build(t, c.cutTo(longest))
+	}
+	return r, err
+}
+
+// cutTo returns the content with a text of so many characters at most, and with facts that are not much longer. What names an alert stays whole.
+func (c Content) cutTo(longest int) Content {
+	c.Lines = []string{shorten(c.Text(), longest)}
+	facts := c.Facts[:min(len(c.Facts), mostFacts)]
+	c.Facts = nil
+	for _, f := range facts {
+		c.Facts = append(c.Facts, Fact{shorten(f.Name, 100), shorten(f.Value, longest/10)})
+	}
+	return c
+}
+
+// mostFacts is how many facts a content has that was cut.
+const mostFacts = 25
 
 // checkAddress refuses what is no address of a server. The address itself is in no message.
 func checkAddress(text string) error {

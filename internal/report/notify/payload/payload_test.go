@@ -300,9 +300,52 @@ func TestAnExpressionNamesAStatus(t *testing.T) {
 	}
 }
 
+// TestNoMessageIsTooLargeForItsReceiver: what is refused for its size is sent to people no more. The limits are those that the vendors publish.
+func TestNoMessageIsTooLargeForItsReceiver(t *testing.T) {
+	limits := map[string]int{"webex": 7439, "lark": 20 << 10, "msteams": 28 << 10, "googlechat": 32000, "matrix": 65536, "githubdispatch": 64 << 10, "azureeventhub": 256 << 10, "pagerduty": 512 << 10}
+	for _, long := range []string{strings.Repeat("漢\"<_*\n", 10_000), strings.Repeat("x", 1<<20), strings.Repeat("\n", 20_000)} {
+		n := contested("web")
+		n.Message.Text = long
+		for i := range 14 {
+			n.Message.Evidence[fmt.Sprint("fact-", i)] = strings.ToValidUTF8(long[:20_000], "")
+		}
+		n.Metadata[route.ChangeRequest] = "7"
+		for _, kind := range payload.TypeNames() {
+			if payload.IsCommitStatus(kind) {
+				continue
+			}
+			target := payload.Target{Type: kind, Address: addressFor(kind), Channel: "a/b@example.com", Username: "truce@example.com", Token: "t", Login: "l", Password: "p"}
+			if kind == "googlepubsub" {
+				target.Channel = "topic"
+			}
+			r, err := payload.BuildRequest(target, payload.JoinMessages(kind, []route.Note{n})[0])
+			most := limits[kind]
+			if most == 0 {
+				most = 1 << 20
+			}
+			if err != nil || len(r.Body) > most {
+				t.Errorf("%s: %d bytes, %v: want %d at most", kind, len(r.Body), err, most)
+			}
+			if kind != "opsgenie" {
+				continue
+			}
+			var body struct{ Details map[string]string }
+			size := 0
+			_ = json.Unmarshal(r.Body, &body)
+			for name, value := range body.Details {
+				size += len([]rune(name + value))
+			}
+			if size > 8000 || size == 0 {
+				t.Errorf("opsgenie: details of %d characters", size)
+			}
+		}
+	}
+}
+
 // FuzzText: no text of a commit or an object starts anything in a receiver, or breaks a request.
 func FuzzText(f *testing.F) {
 	f.Add(hostile, "x\x00\xff", "a\r\nX-Evil: 1")
+	f.Add("\u202egnp.exe", "x", "\u202ey")
 	f.Fuzz(func(t *testing.T, text, name, value string) {
 		n := contested(name)
 		n.Message.Text, n.Metadata[name] = text, value
@@ -327,6 +370,9 @@ func FuzzText(f *testing.F) {
 					checkMail(t, r, value)
 				} else if kind != "zulip" && !json.Valid(r.Body) {
 					t.Fatalf("%s: %s", kind, r.Body)
+				}
+				if strings.Contains(string(r.Body), "\u202e") && !strings.Contains(name, "\u202e") && !payload.IsCommitStatus(kind) { // a status has the reason, which is truce's
+					t.Fatalf("%s: a change of the reading direction: %q", kind, r.Body)
 				}
 				if body := string(r.Body); kind == "slack" && strings.ContainsAny(strings.ReplaceAll(body, `\u003c`, "<"), "<>") {
 					t.Fatalf("a mention or a link: %s", body)
