@@ -59,6 +59,7 @@ func (c *Controller) onAppEvent(f dialect.Apps, ev live.Event) {
 	if ev.Gone {
 		delete(c.appSet, key)
 		c.mu.Unlock()
+		c.forgetMatters(ev.Object)
 		c.detachSource(read)
 		c.apps.Add(key)
 		c.dependencyChanged(ev.ID)

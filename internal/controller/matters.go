@@ -78,6 +78,13 @@ func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration
 	return 0
 }
 
+// forgetMatters ends the matters of a custom resource that was deleted.
+func (c *Controller) forgetMatters(cr object.Object) {
+	if c.Outlet != nil {
+		c.Outlet.Forget(messageAbout(cr))
+	}
+}
+
 // messageAbout returns a message about a custom resource that says nothing yet.
 func messageAbout(cr object.Object) notify.Message {
 	return notify.Message{

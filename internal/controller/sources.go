@@ -52,6 +52,7 @@ func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
 			including = append(including, s.Maker) // which makes it again, if it is to
 		}
 		c.mu.Unlock()
+		c.forgetMatters(ev.Object)
 		c.enqueueSources(including)
 		return
 	case ev.Gone:

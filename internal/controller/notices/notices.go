@@ -27,7 +27,6 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
-	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 	"github.com/truce-gitops/truce/internal/report/notify/subscription"
 	"github.com/truce-gitops/truce/internal/source/cloud"
@@ -100,9 +99,10 @@ type objectKey struct {
 	route.Key
 }
 
-// intake is a message, or, with settles, which matters of its app hold.
+// intake is a message, or, with settles, which matters of its app hold, or, with gone, that its app was deleted.
 type intake struct {
 	message notify.Message
+	gone    bool
 	settles bool
 	holds   []notify.Matter
 }
@@ -125,6 +125,9 @@ func NewOutlet(o Options) *Outlet {
 
 // Accept implements notify.Outlet.
 func (o *Outlet) Accept(m notify.Message) { o.add(intake{message: m}) }
+
+// Forget implements notify.Outlet.
+func (o *Outlet) Forget(of notify.Message) { o.add(intake{message: of, gone: true}) }
 
 // Settle implements notify.Outlet.
 func (o *Outlet) Settle(of notify.Message, open []notify.Matter) {
@@ -238,7 +241,10 @@ func (o *Outlet) flush() {
 }
 
 func (o *Outlet) judge(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
-	if !i.settles {
+	switch {
+	case i.gone:
+		return o.forget(tx, i.message, woken)
+	case !i.settles:
 		return o.step(tx, i.message, woken)
 	}
 	for _, s := range tx.States(matter.PrefixOf(i.message)) {
@@ -251,74 +257,4 @@ func (o *Outlet) judge(tx *outbox.Tx, i intake, woken map[route.Key]bool) error 
 		}
 	}
 	return nil
-}
-
-// news is what a message is to those who may get it.
-type news struct {
-	said     bool // it is news of its matter
-	isResult bool // it is one of a commit
-	idle     bool // nothing has changed but the revision
-}
-
-// isFor reports whether a message goes to a type of Provider.
-func (n news) isFor(kind string) bool {
-	if payload.IsCommitStatus(kind) {
-		return n.isResult
-	}
-	return n.said && (!n.idle || route.TakesIdle(kind))
-}
-
-// step brings a matter on by a message, and queues the message where it is to be said.
-func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool) error {
-	was := tx.State(matter.KeyOf(m))
-	n := news{idle: matter.ChangesNothing(was, m)}
-	var err error
-	if n.said, err = advance(tx, matter.KeyOf(m), m); err != nil {
-		return err
-	}
-	if n.isResult, err = advanceResult(tx, m); err != nil || !n.said && !n.isResult {
-		return err
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, a := range o.alerts {
-		to := route.Key{Namespace: a.alert.Key.Namespace, Name: a.alert.Provider}
-		p, there := o.providers[to]
-		if !there || p.provider.Suspended || len(p.provider.Problems) > 0 || !n.isFor(p.provider.Type) {
-			continue
-		}
-		note, takes := payload.NoteFor(p.provider.Type, a.alert, m, was)
-		if !takes {
-			continue
-		}
-		if n.idle {
-			note.MarkIdle()
-		}
-		payload.NameStatus(p.provider.StatusName, &note, p.cr, a.cr)
-		if err := tx.Push(to, note); err != nil {
-			return err
-		}
-		woken[to] = true
-	}
-	return nil
-}
-
-// advance stores what becomes of a state by a message, and reports whether the message is to be said.
-func advance(tx *outbox.Tx, key string, m notify.Message) (bool, error) {
-	next, said := matter.Advance(tx.State(key), m)
-	if !said {
-		return false, nil
-	}
-	return true, tx.PutState(key, next)
-}
-
-// advanceResult is advance for the status of a commit, which each run of another commit has, whether or not it failed like the one before.
-func advanceResult(tx *outbox.Tx, m notify.Message) (bool, error) {
-	result, is := payload.ResultOf(m)
-	if !is {
-		return false, nil
-	}
-	key := matter.PrefixOf(m) + "commit status"
-	m.Matter, m.Revision = notify.Matter{}, result.SHA+" "+string(result.State)
-	return advance(tx, key, m)
 }

@@ -95,12 +95,14 @@ type Sender interface {
 	Send(ctx context.Context, m Message) error
 }
 
-// Outlet takes the messages of a controller to the Providers of its cluster. Accept and Settle do not block, and may be called from any goroutine.
+// Outlet takes the messages of a controller to the Providers of its cluster. Accept, Settle and Forget do not block, and may be called from any goroutine.
 type Outlet interface {
 	// Accept takes a message.
 	Accept(m Message)
 	// Settle ends the lasting matters of an app that are not in open; their messages are of the given time and app.
 	Settle(of Message, open []Matter)
+	// Forget ends all matters of an app that was deleted: only an alert that a receiver has open is closed, by this message.
+	Forget(of Message)
 	// Run works until ctx ends.
 	Run(ctx context.Context) error
 }

@@ -37,6 +37,17 @@ type State struct {
 	Form   string         `json:"form,omitempty"`
 	At     time.Time      `json:"at"`               // of the newest message that was said
 	Opened notify.Message `json:"opened,omitempty"` // the newest one, of an open matter
+	// Sent is what on-call tools have open, by the Alerts; nil where that was not stored.
+	Sent map[string]Sent `json:"sent"`
+}
+
+// Sent is an alert as a receiver knows it: what has changed in the cluster since then names another one.
+type Sent struct {
+	Namespace, Provider string // the receiver
+	Severity            notify.Severity
+	Reason              string
+	At                  time.Time
+	Metadata            map[string]string
 }
 
 // KeyOf names the matter of a message: the app, the kind of matter, the object and the field. A message of no matter is one of its own, by its words.

@@ -103,15 +103,51 @@ func alertAnnotations(c Content) map[string]string {
 // NoteFor returns the note that a message is for a receiver of some type, after what was known of its matter; false where the Alert does not take it. An alert
 // that a receiver has open is closed also where the Alert takes errors alone.
 func NoteFor(kind string, by route.Alert, m notify.Message, was matter.State) (route.Note, bool) {
-	takes, took := by.Takes(m), was.Open && isOnCall(kind) && by.Takes(was.Opened)
+	before, took := sentBefore(kind, by, was)
+	takes := by.Takes(m)
 	if !takes && (!took || m.Matter.Phase != notify.Ends) {
 		return route.Note{}, false
 	}
 	n := by.Address(m)
 	n.ClosesOnly = !takes
 	if took && kind == "alertmanager" {
-		before := by.Address(was.Opened)
 		n.Before = &before
 	}
 	return n, true
+}
+
+// sentBefore returns what a receiver has open of a matter.
+func sentBefore(kind string, by route.Alert, was matter.State) (route.Note, bool) {
+	switch {
+	case !was.Open, !isOnCall(kind), by.Suspended:
+		return route.Note{}, false
+	case was.Sent == nil:
+		return by.Address(was.Opened), by.Takes(was.Opened)
+	}
+	s, took := was.Sent[by.Key.String()]
+	return noteOf(was, s), took && s.Provider == by.Provider
+}
+
+// noteOf is an alert as it was sent.
+func noteOf(was matter.State, s matter.Sent) route.Note {
+	m := was.Opened
+	m.Severity, m.Reason, m.At, m.Labels, m.Annotations = s.Severity, s.Reason, s.At, nil, nil
+	return route.Note{Message: m, Metadata: s.Metadata}
+}
+
+// SentOf returns what is to be remembered of a note, so that its end finds what it has opened; false for nothing.
+func SentOf(kind string, to route.Key, n route.Note) (matter.Sent, bool) {
+	m := n.Message
+	return matter.Sent{Namespace: to.Namespace, Provider: to.Name, Severity: m.Severity, Reason: m.Reason, At: m.At, Metadata: n.Metadata}, isOnCall(kind) && m.Matter.Phase == notify.Opens
+}
+
+// ClosingNote returns the note that ends an alert of which the Alert is gone, or has another Provider now; false where the receiver knows no end.
+func ClosingNote(kind string, by route.Key, m notify.Message, was matter.State) (route.Note, bool) {
+	m.Labels, m.Annotations = nil, nil
+	before := noteOf(was, was.Sent[by.String()])
+	n := route.Note{Alert: by, Message: m, Metadata: before.Metadata, ClosesOnly: true}
+	if kind == "alertmanager" {
+		n.Before = &before
+	}
+	return n, isOnCall(kind)
 }

@@ -1,0 +1,178 @@
+package notices
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
+	"github.com/truce-gitops/truce/internal/report/notify/outbox"
+	"github.com/truce-gitops/truce/internal/report/notify/payload"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+)
+
+// news is what a message is to those who may get it.
+type news struct {
+	said     bool // it is news of its matter
+	isResult bool // it is one of a commit
+	idle     bool // nothing has changed but the revision
+}
+
+// isFor reports whether a message goes to a type of Provider.
+func (n news) isFor(kind string) bool {
+	if payload.IsCommitStatus(kind) {
+		return n.isResult
+	}
+	return n.said && (!n.idle || route.TakesIdle(kind))
+}
+
+// dispatch is one message on its way to the Alerts. The caller of its methods holds the Outlet's mu.
+type dispatch struct {
+	outlet  *Outlet
+	tx      *outbox.Tx
+	message notify.Message
+	was     matter.State // of its matter
+	news    news
+	sent    map[string]matter.Sent // what on-call tools have open now, by the Alerts
+	woken   map[route.Key]bool
+}
+
+// step brings a matter on by a message, and queues the message where it is to be said.
+func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool) error {
+	key := matter.KeyOf(m)
+	was := tx.State(key)
+	d := dispatch{outlet: o, tx: tx, message: m, was: was, news: news{idle: matter.ChangesNothing(was, m)}, sent: maps.Clone(was.Sent), woken: woken}
+	if d.sent == nil {
+		d.sent = map[string]matter.Sent{}
+	}
+	next, said := matter.Advance(was, m)
+	d.news.said = said
+	var err error
+	if d.news.isResult, err = advanceResult(tx, m); err != nil || !said && !d.news.isResult {
+		return err
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, a := range o.alerts {
+		if err := d.to(a); err != nil {
+			return err
+		}
+	}
+	if !said {
+		return nil
+	}
+	if m.Matter.Phase == notify.Ends {
+		if err := d.closeLeft(); err != nil {
+			return err
+		}
+	}
+	if next.Open {
+		next.Sent = d.sent
+	}
+	return tx.PutState(key, next)
+}
+
+// to queues the message for the Provider of an Alert that takes it.
+func (d *dispatch) to(a alertEntry) error {
+	to := route.Key{Namespace: a.alert.Key.Namespace, Name: a.alert.Provider}
+	p, there := d.outlet.providers[to]
+	if !there || p.provider.Suspended || len(p.provider.Problems) > 0 || !d.news.isFor(p.provider.Type) {
+		return nil
+	}
+	note, takes := payload.NoteFor(p.provider.Type, a.alert, d.message, d.was)
+	if !takes {
+		return nil
+	}
+	if d.news.idle {
+		note.MarkIdle()
+	}
+	payload.NameStatus(p.provider.StatusName, &note, p.cr, a.cr)
+	if sent, is := payload.SentOf(p.provider.Type, to, note); is {
+		d.sent[a.alert.Key.String()] = sent
+	}
+	d.woken[to] = true
+	return d.tx.Push(to, note)
+}
+
+// closeLeft closes what was sent by an Alert that is gone, or has another Provider now. One that is suspended sends nothing.
+func (d *dispatch) closeLeft() error {
+	for by, sent := range d.was.Sent {
+		if a, is := d.outlet.alerts[alertKey(by)]; is && a.alert.Provider == sent.Provider {
+			continue
+		}
+		if err := d.close(by, sent); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// close queues the end of what an Alert has sent.
+func (d *dispatch) close(by string, sent matter.Sent) error {
+	to := route.Key{Namespace: sent.Namespace, Name: sent.Provider}
+	p, there := d.outlet.providers[to]
+	if !there || p.provider.Suspended {
+		return nil
+	}
+	note, closes := payload.ClosingNote(p.provider.Type, alertKey(by), d.message, d.was)
+	if !closes {
+		return nil
+	}
+	d.woken[to] = true
+	return d.tx.Push(to, note)
+}
+
+// alertKey is the opposite of route.Key's String.
+func alertKey(text string) route.Key {
+	namespace, name, _ := strings.Cut(text, "/")
+	return route.Key{Namespace: namespace, Name: name}
+}
+
+// forget removes the matters of an object that was deleted, and closes the alerts that are open of it.
+func (o *Outlet) forget(tx *outbox.Tx, of notify.Message, woken map[route.Key]bool) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for key, was := range tx.States(matter.PrefixOf(of)) {
+		d := dispatch{outlet: o, tx: tx, message: deletionMessage(of, was), was: was, woken: woken}
+		for by, sent := range was.Sent {
+			if o.alerts[alertKey(by)].alert.Suspended {
+				continue
+			}
+			if err := d.close(by, sent); err != nil {
+				return err
+			}
+		}
+		if err := tx.Delete(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deletionMessage is the end of a matter by the deletion of its object.
+func deletionMessage(of notify.Message, was matter.State) notify.Message {
+	of.Event = notify.Event{Severity: notify.Info, Reason: "Deleted", Text: "deleted; it was: " + was.Opened.Text}
+	of.Matter = was.Opened.Matter
+	of.Matter.Phase, of.Matter.Form = notify.Ends, ""
+	return of
+}
+
+// advance stores what becomes of a state by a message, and reports whether the message is to be said.
+func advance(tx *outbox.Tx, key string, m notify.Message) (bool, error) {
+	next, said := matter.Advance(tx.State(key), m)
+	if !said {
+		return false, nil
+	}
+	return true, tx.PutState(key, next)
+}
+
+// advanceResult is advance for the status of a commit, which each run of another commit has, whether or not it failed like the one before.
+func advanceResult(tx *outbox.Tx, m notify.Message) (bool, error) {
+	result, is := payload.ResultOf(m)
+	if !is {
+		return false, nil
+	}
+	key := matter.PrefixOf(m) + "commit status"
+	m.Matter, m.Revision = notify.Matter{}, result.SHA+" "+string(result.State)
+	return advance(tx, key, m)
+}
