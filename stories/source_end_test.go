@@ -62,10 +62,27 @@ func TestTheHelmChartThatFluxMadeForAReleaseGoesWithIt(t *testing.T) {
 
 // TestAReceiverThatIsDeletedIsNotHeldByAControllerThatIsGone deletes one that bears the finalizer of Flux's notification-controller.
 func TestAReceiverThatIsDeletedIsNotHeldByAControllerThatIsGone(t *testing.T) {
-	w := offWorld(t, configMaps("deploy", "a"))
-	w.takesWebhooks(compose.RunOptions{})
+	for name, takes := range map[string]bool{"with an address for webhooks": true, "without one": false} {
+		t.Run(name, func(t *testing.T) {
+			w := offWorld(t, configMaps("deploy", "a"))
+			if takes {
+				w.takesWebhooks(compose.RunOptions{})
+			} else {
+				w.run(compose.RunOptions{})
+				go func() { _ = w.running.Hooks.Run(w.ctx) }() // until the end of the world
+			}
+			w.endsReceiver(t, takes)
+		})
+	}
+}
+
+// endsReceiver deletes a Receiver that has the finalizer of notification-controller, and waits until it is gone.
+func (w *world) endsReceiver(t *testing.T, takes bool) {
+	t.Helper()
 	w.receives("push", "hook-token", "resources: [{kind: GitRepository, name: repo}]")
-	w.hookPath("push")
+	if takes {
+		w.hookPath("push")
+	}
 	w.patch(receivers, "push", map[string]any{"metadata": map[string]any{"finalizers": []any{"finalizers.fluxcd.io"}}}, "gotk-notification-controller")
 	gone := w.Watch(t, receivers, w.ns, "push")
 	w.kubectl("delete", "receiver", "push", "--wait=false")

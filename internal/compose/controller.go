@@ -44,7 +44,7 @@ type RunOptions struct {
 type Running struct {
 	Engine     *reconcile.Engine
 	Controller *controller.Controller
-	Hooks      *webhooks.Hooks // nil for a controller that takes no webhooks
+	Hooks      *webhooks.Hooks // nil for none
 	sight      *witness.Sight
 	parts      *parts
 }

@@ -53,7 +53,7 @@ type Parts struct {
 	Cluster    *cluster.Client
 	Controller *controller.Controller
 	Witness    *witness.Sight
-	Hooks      *webhooks.Hooks // nil for no webhooks
+	Hooks      *webhooks.Hooks // nil for none; without an address they only release Receivers
 	Watches    *Watches        // those of Controller
 	Journal    journal.Journal // nil for none
 	Metrics    *metrics.Metrics
@@ -122,7 +122,7 @@ func (m *Manager) Listen() error {
 			return fmt.Errorf("listen for /metrics: %w", err)
 		}
 	}
-	if m.Hooks != nil && m.hooking == nil {
+	if m.Hooks != nil && m.hooking == nil && m.options.Webhooks.Listen != "" {
 		if m.hooking, err = net.Listen("tcp", m.options.Webhooks.Listen); err != nil {
 			return fmt.Errorf("listen for webhooks: %w", err)
 		}

@@ -118,7 +118,8 @@ const readTimeout = 10 * time.Second
 // retryToken is the pause before a Secret that is not there, or has no token, is read again, where the interval is not shorter.
 const retryToken = 15 * time.Second
 
-// Run keeps the Receivers until ctx ends, and answers meanwhile: until then Serve turns requests away.
+// Run keeps the Receivers until ctx ends, and answers meanwhile: until then Serve turns requests away. Without an address it only takes the finalizer of a controller that is
+// gone off Receivers that are deleted.
 func (h *Hooks) Run(ctx context.Context) error {
 	h.leads.Store(true)
 	defer h.leads.Store(false)
@@ -225,6 +226,12 @@ func (h *Hooks) refresh(ctx context.Context) {
 	for _, e := range due {
 		if !e.receiver.Deleting.IsZero() {
 			h.replace(e, h.released(ctx, *e))
+			continue
+		}
+		if h.Place.Listen == "" { // the Receiver is notification-controller's
+			next := *e
+			next.due = time.Now().Add(time.Hour)
+			h.replace(e, next)
 			continue
 		}
 		next := h.loaded(ctx, *e)
