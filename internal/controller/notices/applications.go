@@ -2,6 +2,7 @@ package notices
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -139,17 +140,27 @@ func (o *Outlet) storeOutcomes(ctx context.Context, config *subscription.Config,
 	awaiting := map[object.ID]bool{}
 	reading, cancel := context.WithTimeout(ctx, commitsTimeout)
 	defer cancel()
-	err := o.Store.Update(func(tx *outbox.Tx) error {
-		for id, ev := range changed {
-			j := judgement{outlet: o, tx: tx, config: config, subject: o.subject(reading, id, ev.Object), app: ev.Object, subscribed: subscribed[id], base: stateOf(id), woken: woken, now: time.Now()}
-			if err := j.runTo(ev); err != nil {
-				return err
-			}
-			if !ev.Gone {
-				faults[id], awaiting[id] = j.faults, j.awaits
-			}
+	var drafts []*draft
+	for id, ev := range changed {
+		states, err := o.Store.States(stateOf(id))
+		if err != nil {
+			return err
 		}
-		return nil
+		j := judgement{
+			outlet: o, draft: &draft{states: states, changed: map[string]bool{}}, config: config, subject: o.subject(reading, id, ev.Object), app: ev.Object, subscribed: subscribed[id], base: stateOf(id),
+			woken: woken, now: time.Now(),
+		}
+		j.runTo(ev)
+		drafts = append(drafts, j.draft)
+		if !ev.Gone {
+			faults[id], awaiting[id] = j.faults, j.awaits
+		}
+	}
+	err := o.Store.Update(func(tx *outbox.Tx) (err error) {
+		for _, d := range drafts {
+			err = errors.Join(err, d.store(tx))
+		}
+		return err
 	})
 	if err != nil {
 		return err

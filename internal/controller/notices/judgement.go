@@ -12,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
-	"github.com/truce-gitops/truce/internal/report/notify/outbox"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 	"github.com/truce-gitops/truce/internal/report/notify/subscription"
 )
@@ -20,7 +19,7 @@ import (
 // judgement is one look at an Application.
 type judgement struct {
 	outlet  *Outlet
-	tx      *outbox.Tx
+	draft   *draft
 	config  *subscription.Config
 	subject *subscription.Subject
 	app     object.Object
@@ -50,9 +49,10 @@ func (o *Outlet) subject(ctx context.Context, id object.ID, cr object.Object) *s
 }
 
 // runTo is run, and of an Application that is gone what comes at its end: triggers see that it is deleted, and nothing is remembered of it.
-func (j *judgement) runTo(ev live.Event) error {
+func (j *judgement) runTo(ev live.Event) {
 	if !ev.Gone {
-		return j.run()
+		j.run()
+		return
 	}
 	if metadata, is := ev.Object.At("metadata").(map[string]any); is && ev.Object.At("spec") != nil && len(j.subscribed) > 0 { // else its definition is gone
 		last := maps.Clone(metadata)
@@ -62,41 +62,30 @@ func (j *judgement) runTo(ev live.Event) error {
 		j.app = maps.Clone(ev.Object)
 		j.app["metadata"] = last
 		j.subject.App = j.app
-		if err := j.run(); err != nil {
-			return err
-		}
+		j.run()
 	}
-	return j.forget()
-}
-
-func (j *judgement) forget() error {
-	for key := range j.tx.States(j.base) {
-		if err := j.tx.Delete(key); err != nil {
-			return err
-		}
+	for key := range j.draft.states {
+		j.draft.remove(key)
 	}
-	return nil
 }
 
 // run queues the messages of conditions that hold now and did not before, or hold for another value of oncePer. Of an Application that Argo CD has sent
 // messages about, the first look queues none: what holds was sent.
-func (j *judgement) run() error {
+func (j *judgement) run() {
 	annotations := textsIn(j.app.At("metadata", "annotations"))
 	outcomes, faults := j.config.Judge(j.subject, j.subscribed)
 	for _, err := range faults {
 		j.fault(err)
 	}
 	seen := j.base + "seen"
-	first := annotations[argoNotified] != "" && !j.tx.State(seen).Open
+	first := annotations[argoNotified] != "" && !j.draft.states[seen].Open
 	for _, out := range outcomes {
-		if err := j.follow(out, first); err != nil {
-			return err
-		}
+		j.follow(out, first)
 	}
 	if first && j.awaits {
-		return nil // the next look is the first one of what was not known
+		return // the next look is the first one of what was not known
 	}
-	return j.tx.PutState(seen, matter.State{Open: true})
+	j.draft.putState(seen, matter.State{Open: true})
 }
 
 // fault notes what is wrong; that a commit is awaited is nothing wrong.
@@ -109,28 +98,27 @@ func (j *judgement) fault(err error) {
 }
 
 // follow stores an outcome with its messages; with none at the first look. One whose messages cannot be made yet is left for the next look.
-func (j *judgement) follow(out subscription.Outcome, first bool) error {
+func (j *judgement) follow(out subscription.Outcome, first bool) {
 	next, said := j.next(out)
 	if !said || first {
-		return j.put(out, next)
+		j.put(out, next)
+		return
 	}
 	forms, err := j.config.Forms(j.subject, out)
 	switch {
 	case errors.Is(err, subscription.ErrAwaited):
 		j.awaits = true
-		return nil
+		return
 	case err != nil:
 		j.faults = append(j.faults, "subscription "+out.String()+": "+err.Error())
 	}
-	if err := j.put(out, next); err != nil {
-		return err
-	}
-	return j.queue(out, forms)
+	j.put(out, next)
+	j.queue(out, forms)
 }
 
 // next returns what is to be stored of a condition, and whether that it holds is to be said.
 func (j *judgement) next(out subscription.Outcome) (state matter.State, said bool) {
-	was := j.tx.State(j.base + out.Key())
+	was := j.draft.states[j.base+out.Key()]
 	switch {
 	case !out.Holds && was.Open && !out.Once: // it is said again when it holds again
 		return matter.State{}, false
@@ -140,33 +128,30 @@ func (j *judgement) next(out subscription.Outcome) (state matter.State, said boo
 	return matter.State{Open: true, Form: out.OncePer, At: j.now}, true
 }
 
-func (j *judgement) put(out subscription.Outcome, state matter.State) error {
+func (j *judgement) put(out subscription.Outcome, state matter.State) {
 	key := j.base + out.Key()
-	switch was := j.tx.State(key); {
+	switch was := j.draft.states[key]; {
 	case state.Open == was.Open && state.Form == was.Form:
-		return nil
 	case !state.Open:
-		return j.tx.Delete(key)
+		j.draft.remove(key)
+	default:
+		j.draft.putState(key, state)
 	}
-	return j.tx.PutState(key, state)
 }
 
-func (j *judgement) queue(out subscription.Outcome, forms []route.Form) error {
+func (j *judgement) queue(out subscription.Outcome, forms []route.Form) {
 	if len(forms) == 0 {
-		return nil
+		return
 	}
 	to := j.outlet.subscribers.keyOf(out.Service, out.Recipient)
 	if !j.outlet.subscribers.admit(to) {
 		j.faults = append(j.faults, "subscription "+out.String()+": there are too many recipients")
-		return nil
+		return
 	}
 	for _, f := range forms {
 		m := notify.Message{About: j.app.ID(), APIVersion: j.app.APIVersion(), UID: j.app.UID(), At: j.now}
 		m.Event = notify.Event{Severity: subscription.Severity(j.app), Reason: out.Trigger, Text: f.Text}
-		if err := j.tx.Push(to, route.Note{Alert: j.outlet.subscribers.configKey().Key, Message: m, Form: &f}); err != nil {
-			return err
-		}
+		j.draft.notes = append(j.draft.notes, addressed{to, route.Note{Alert: j.outlet.subscribers.configKey().Key, Message: m, Form: &f}})
 		j.woken[to] = true
 	}
-	return nil
 }

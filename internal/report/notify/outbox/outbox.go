@@ -112,6 +112,15 @@ func (s *Store) Queues() (keys []route.Key, err error) {
 	return keys, err
 }
 
+// States returns the states of the matters whose keys begin with a prefix.
+func (s *Store) States(prefix string) (out map[string]matter.State, err error) {
+	err = s.db.View(func(tx *bbolt.Tx) error {
+		out = (&Tx{tx: tx}).States(prefix)
+		return nil
+	})
+	return out, err
+}
+
 // Close closes the file.
 func (s *Store) Close() error { return s.db.Close() }
 
