@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/compose"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // listens has the Alert and Provider of a name have the messages about all objects of some kinds.
@@ -51,6 +52,32 @@ spec: {interval: 1h, chart: {spec: {chart: charts/web, sourceRef: {kind: GitRepo
 	e.await(t, "/all", `"reason":"UninstallSucceeded"`)
 	if all := strings.Join(e.at("/all"), "\n"); strings.Contains(all, `"severity":"error"`) {
 		t.Errorf("of apps that are deleted: %s", all)
+	}
+}
+
+// TestAMissingPathIsSaidAfterARestart: truce ends while the news waits that a commit has taken the files of an app; the next process sends it, and the one after that does
+// not send it again.
+func TestAMissingPathIsSaidAfterARestart(t *testing.T) {
+	w := offWorld(t, document3)
+	e := newEndpoint(t)
+	w.notifies(e, "generic", "/all", "eventSeverity: error")
+	stop := w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("my-app", "./apps/none", defaultSpec)
+	w.await(w.Watch(t, kustomizations, w.ns, "my-app"), func(o *unstructured.Unstructured) bool {
+		return strings.Contains(fmt.Sprint(entries(o, "status", "conditions")), "apps/none")
+	})
+	stop()
+	if n := e.count("/all", "apps/none"); n != 0 {
+		t.Fatalf("%d messages were sent before the end: the story shows nothing", n)
+	}
+	stop = w.run(compose.RunOptions{Windows: shortWindows})
+	e.await(t, "/all", "apps/none")
+	stop()
+	w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("other", "./apps/neither", defaultSpec) // its news waits as long
+	e.await(t, "/all", "apps/neither")
+	if n := e.count("/all", "apps/none"); n != 1 {
+		t.Errorf("the message came %d times: %s", n, strings.Join(e.at("/all"), "\n"))
 	}
 }
 

@@ -40,14 +40,23 @@ func (c *Controller) emit(key app.Key, n notify.Event) {
 
 // emitMessage is emit with a matter and evidence.
 func (c *Controller) emitMessage(key app.Key, said notify.Message) {
-	e, ok := c.entry(key)
+	m, version, ok := c.messageOf(key, said)
 	if !ok {
 		return
 	}
-	m := messageAbout(e.cr)
-	m.Event, m.Origin, m.Evidence, m.Matter, m.Cause = said.Event, said.Origin, said.Evidence, said.Matter, said.Cause
 	c.noteOpened(key, m.Matter)
-	c.enqueueEvent(m, e.cr.ResourceVersion())
+	c.enqueueEvent(m, version)
+}
+
+// messageOf returns a message with what its app's custom resource adds to it, and the version of that; false where the app is gone.
+func (c *Controller) messageOf(key app.Key, said notify.Message) (m notify.Message, version string, ok bool) {
+	e, ok := c.entry(key)
+	if !ok {
+		return m, "", false
+	}
+	m = messageAbout(e.cr)
+	m.Event, m.Origin, m.Evidence, m.Matter, m.Cause = said.Event, said.Origin, said.Evidence, said.Matter, said.Cause
+	return m, e.cr.ResourceVersion(), true
 }
 
 // enqueueEvent is emit for any object.

@@ -15,9 +15,23 @@ const holdPause = 10 * time.Second
 
 // reportedNews is what was reported of an app last.
 type reportedNews struct {
-	key   string           // of the newest
-	held  []notify.Message // that are not sent yet; see holdBack
-	until time.Time        // when they are
+	key   string   // of the newest
+	held  heldNews // that is not sent yet; see holdBack
+	until time.Time
+}
+
+// heldNews are messages that wait. Again says that an earlier process may have sent them: they go to the Outlet alone, which knows.
+type heldNews struct {
+	messages []notify.Message
+	again    bool
+}
+
+// mayBeUnsent reports whether an earlier process has written a status about an app's missing files, and may have ended before it sent what it held back.
+func (c *Controller) mayBeUnsent(key app.Key, r report.Report) bool {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	e := c.appSet[key]
+	return isWithoutFiles(r) && c.Outlet != nil && e != nil && e.news.key == ""
 }
 
 // isWithoutFiles reports whether a run has ended because its source does not have what the app names.
@@ -26,7 +40,7 @@ func isWithoutFiles(r report.Report) bool {
 }
 
 // holdBack takes the newest messages of an app in place of those that it holds back, and reports whether they wait.
-func (c *Controller) holdBack(key app.Key, messages []notify.Message, waits bool) bool {
+func (c *Controller) holdBack(key app.Key, news heldNews, waits bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.appSet[key]
@@ -34,12 +48,12 @@ func (c *Controller) holdBack(key app.Key, messages []notify.Message, waits bool
 	case e == nil:
 		return false
 	case !waits:
-		e.news.held = nil
+		e.news.held = heldNews{}
 		return false
-	case e.news.held == nil:
+	case e.news.held.messages == nil:
 		e.news.until = time.Now().Add(holdPause)
 	}
-	e.news.held = messages
+	e.news.held = news
 	c.settles.AddAfter(key, time.Until(e.news.until))
 	return true
 }
@@ -48,7 +62,7 @@ func (c *Controller) holdBack(key app.Key, messages []notify.Message, waits bool
 func (c *Controller) releaseHeld(key app.Key) time.Duration {
 	c.mu.Lock()
 	e := c.appSet[key]
-	if e == nil || e.news.held == nil {
+	if e == nil || e.news.held.messages == nil {
 		c.mu.Unlock()
 		return 0
 	}
@@ -57,12 +71,18 @@ func (c *Controller) releaseHeld(key app.Key) time.Duration {
 		return wait
 	}
 	held := e.news.held
-	e.news.held = nil
+	e.news.held = heldNews{}
 	if e.app.Deleting {
-		held = nil
+		held = heldNews{}
 	}
 	c.mu.Unlock()
-	for _, m := range held {
+	for _, m := range held.messages {
+		if held.again {
+			if m, _, ok := c.messageOf(key, m); ok {
+				c.Outlet.Accept(m)
+			}
+			continue
+		}
 		c.emitMessage(key, m)
 	}
 	return 0

@@ -96,6 +96,10 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 	}
 	before, _ := e.cr.At("status").(map[string]any)
 	news := front.News(before, next)
+	again := len(news) == 0 && c.mayBeUnsent(e.app.Key, r)
+	if again {
+		news = front.News(nil, next)
+	}
 	if len(news) == 0 || !c.isNew(e.app.Key, messageKey(news)) {
 		return
 	}
@@ -111,7 +115,7 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 		}
 		messages = append(messages, m)
 	}
-	if c.holdBack(e.app.Key, messages, isWithoutFiles(r)) {
+	if c.holdBack(e.app.Key, heldNews{messages: messages, again: again}, isWithoutFiles(r)) {
 		return
 	}
 	for _, m := range messages {
