@@ -47,12 +47,15 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 	}
 	next, said := matter.Advance(was, m)
 	d.news.said = said
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if err := d.endFailure(); err != nil {
+		return err
+	}
 	var err error
 	if d.news.isResult, err = advanceResult(tx, m); err != nil || !said && !d.news.isResult {
 		return err
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
 	for _, a := range o.alerts {
 		if err := d.to(a); err != nil {
 			return err
@@ -70,6 +73,30 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 		next.Sent = d.sent
 	}
 	return tx.PutState(key, next)
+}
+
+// endFailure closes what on-call tools have open of a run that failed, where a later run has gone through and only its health check fails: that is another matter,
+// whose message is the news.
+func (d *dispatch) endFailure() error {
+	if d.message.Reason != "HealthCheckFailed" {
+		return nil
+	}
+	m := d.message
+	m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
+	key := matter.KeyOf(m)
+	end := dispatch{outlet: d.outlet, tx: d.tx, message: m, was: d.tx.State(key), woken: d.woken}
+	if !end.was.Open {
+		return nil
+	}
+	for by, sent := range end.was.Sent {
+		if d.outlet.alerts[alertKey(by)].alert.Suspended {
+			continue
+		}
+		if err := end.close(by, sent); err != nil {
+			return err
+		}
+	}
+	return d.tx.PutState(key, matter.State{At: m.At})
 }
 
 // to queues the message for the Provider of an Alert that takes it.
