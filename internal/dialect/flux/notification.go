@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"regexp/syntax"
 	"slices"
 	"strings"
 	"time"
@@ -161,19 +162,43 @@ func (r *reading) namespaceOf(field, home string, s notificationv1.CrossNamespac
 // matchesNone stands for a list of which no expression is one.
 var matchesNone = regexp.MustCompile(`[^\s\S]`)
 
-// expressions compiles the expressions of a list, and returns those that are none. Go's take time linear in the length of a text.
+// mostSteps is how large the expressions of one list may be together: a text takes as many steps for each of its characters, and all messages of the cluster wait.
+const mostSteps = 4000
+
+// stepsOf is how large an expression is: one for each thing that it matches, as often as it is repeated.
+func stepsOf(e *syntax.Regexp) int {
+	n := 1
+	if e.Op == syntax.OpLiteral {
+		n = len(e.Rune)
+	}
+	for _, sub := range e.Sub {
+		n += stepsOf(sub)
+	}
+	if e.Op == syntax.OpRepeat {
+		n *= max(e.Min, e.Max, 1)
+	}
+	return n
+}
+
+// expressions compiles the expressions of a list, and returns those that are none or too large. Go's take time linear in the length of a text.
 func (r *reading) expressions(field string, list []string) (out []*regexp.Regexp, ignored []app.Problem) {
 	if len(list) > mostExpressions {
 		r.Problem(field, "want %d expressions at most, not %d", mostExpressions, len(list))
 		return nil, nil
 	}
+	left := mostSteps
 	for i, text := range list {
-		e, err := regexp.Compile(text)
+		parsed, err := syntax.Parse(text, syntax.Perl)
 		if err != nil {
 			ignored = append(ignored, app.Problem{Field: fmt.Sprintf("%s[%d]", field, i), Reason: fmt.Sprintf("is ignored, for it is not a regular expression: %v", err)})
 			continue
 		}
-		out = append(out, e)
+		if n := stepsOf(parsed); n > left {
+			ignored = append(ignored, app.Problem{Field: fmt.Sprintf("%s[%d]", field, i), Reason: fmt.Sprintf("is ignored, for the list would be too large: its repeats make %d steps, and %d are left", n, left)})
+			continue
+		}
+		left -= stepsOf(parsed)
+		out = append(out, regexp.MustCompile(text))
 	}
 	return out, ignored
 }
