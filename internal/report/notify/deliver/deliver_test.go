@@ -136,6 +136,48 @@ func TestAMessageIsTriedAgainUntilItIsTaken(t *testing.T) {
 	}
 }
 
+// TestTheVendorsPauseIsKept: as a header in seconds or a date, and as each vendor has it in the body.
+func TestTheVendorsPauseIsKept(t *testing.T) {
+	for name, c := range map[string]struct{ kind, header, body string }{
+		"seconds":  {"generic", "2", ""},
+		"a date":   {"generic", "date", ""},
+		"Telegram": {"telegram", "", `{"ok":false,"error_code":429,"parameters":{"retry_after":2}}`},
+		"Discord":  {"discord", "", `{"message":"You are being rate limited.","retry_after":2.1,"global":false}`},
+		"Matrix":   {"matrix", "", `{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":2000}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			calls := 0
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if calls++; calls > 1 {
+					return
+				}
+				switch c.header {
+				case "":
+				case "date":
+					w.Header().Set("Retry-After", time.Now().Add(4*time.Second).UTC().Format(http.TimeFormat)) // which has no fractions
+				default:
+					w.Header().Set("Retry-After", c.header)
+				}
+				w.WriteHeader(http.StatusTooManyRequests)
+				_, _ = io.WriteString(w, c.body)
+			}))
+			defer s.Close()
+			f := newFixture(t, here)
+			p := address(s.URL)
+			p.Type, p.Channel, p.Secret, p.SecretData = c.kind, "room", "s", map[string][]byte{"token": []byte("t0ken-1")}
+			begin := time.Now()
+			f.send("chat", p, "x")
+			if err := f.result(); err == nil {
+				t.Fatal("the server has refused it")
+			}
+			if err := f.result(); err != nil || time.Since(begin) < 2*time.Second {
+				t.Errorf("%v after %s, and the server asked for two seconds", err, time.Since(begin))
+			}
+		})
+	}
+}
+
 // TestAProviderThatIsRepairedIsTriedAtOnce: its old server has asked for a pause of an hour, which is not the new one's.
 func TestAProviderThatIsRepairedIsTriedAtOnce(t *testing.T) {
 	away := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

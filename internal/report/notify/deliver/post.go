@@ -175,6 +175,9 @@ func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) e
 		return nil
 	}
 	e := &sendError{text: fmt.Sprintf("%s: %d %s", r.Request.URL.Host, r.StatusCode, http.StatusText(r.StatusCode)), after: retryAfter(r.Header.Get("Retry-After"), time.Now()), status: r.StatusCode}
+	if r.StatusCode == http.StatusTooManyRequests {
+		e.after = cmp.Or(e.after, payload.AskedPause(kind, string(body)))
+	}
 	if line := known.Foreign(cmp.Or(says, string(body)), longestSaying); line != "" {
 		e.text += fmt.Sprintf("; the server says %q", line)
 	}

@@ -1,11 +1,13 @@
 package payload
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -241,6 +243,22 @@ func summaryFirst(name string) int {
 		return 0
 	}
 	return 1
+}
+
+// AskedPause returns how long a receiver asks for in the body of an answer: Telegram, Discord and older servers of Matrix say it there. 0 is for nothing.
+func AskedPause(kind, body string) time.Duration {
+	var asks struct {
+		Parameters struct {
+			RetryAfter float64 `json:"retry_after"` // of Telegram
+		} `json:"parameters"`
+		RetryAfter float64 `json:"retry_after"`    // of Discord
+		RetryMilli float64 `json:"retry_after_ms"` // of Matrix
+	}
+	if !slices.Contains([]string{"telegram", "discord", "matrix"}, kind) || json.Unmarshal([]byte(body), &asks) != nil {
+		return 0
+	}
+	seconds := asks.Parameters.RetryAfter + asks.RetryAfter + asks.RetryMilli/1000
+	return time.Duration(min(max(seconds, 0), 1<<20) * float64(time.Second))
 }
 
 // IsTaken reports whether an answer is a success; else says, where the body does not, what is refused. There are answers that look like the opposite.
