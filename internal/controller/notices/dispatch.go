@@ -114,8 +114,8 @@ func (d *dispatch) to(a alertEntry) error {
 		note.MarkIdle()
 	}
 	payload.NameStatus(p.provider.StatusName, &note, p.cr, a.cr)
-	if sent, is := payload.SentOf(p.provider.Type, to, note); is {
-		d.sent[a.alert.Key.String()] = sent
+	if m := note.Message; m.Matter.Phase == notify.Opens && route.IsOnCall(p.provider.Type) {
+		d.sent[a.alert.Key.String()] = matter.Sent{Namespace: to.Namespace, Provider: to.Name, Severity: m.Severity, Reason: m.Reason, At: m.At, Metadata: note.Metadata}
 	}
 	d.woken[to] = true
 	return d.tx.Push(to, note)
@@ -138,12 +138,13 @@ func (d *dispatch) closeLeft() error {
 func (d *dispatch) close(by string, sent matter.Sent) error {
 	to := route.Key{Namespace: sent.Namespace, Name: sent.Provider}
 	p, there := d.outlet.providers[to]
-	if !there || p.provider.Suspended {
+	if !there || p.provider.Suspended || !route.IsOnCall(p.provider.Type) {
 		return nil
 	}
-	note, closes := payload.ClosingNote(p.provider.Type, alertKey(by), d.message, d.was)
-	if !closes {
-		return nil
+	note := route.Note{Alert: alertKey(by), Message: d.message, Metadata: sent.Metadata, ClosesOnly: true}
+	note.Message.Labels, note.Message.Annotations = nil, nil
+	if p.provider.Type == "alertmanager" {
+		note.Before = &route.Note{Message: d.was.MessageSent(sent), Metadata: sent.Metadata}
 	}
 	d.woken[to] = true
 	return d.tx.Push(to, note)

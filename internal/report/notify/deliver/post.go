@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -176,7 +177,7 @@ func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) e
 	}
 	e := &sendError{text: fmt.Sprintf("%s: %d %s", r.Request.URL.Host, r.StatusCode, http.StatusText(r.StatusCode)), after: retryAfter(r.Header.Get("Retry-After"), time.Now()), status: r.StatusCode}
 	if r.StatusCode == http.StatusTooManyRequests {
-		e.after = cmp.Or(e.after, payload.AskedPause(kind, string(body)))
+		e.after = cmp.Or(e.after, askedPause(kind, string(body)))
 	}
 	if line := known.Foreign(cmp.Or(says, string(body)), longestSaying); line != "" {
 		e.text += fmt.Sprintf("; the server says %q", line)
@@ -184,6 +185,22 @@ func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) e
 	gone := (payload.IsCommitStatus(kind) || payload.IsComment(kind) || kind == payload.ArgoService+"github") && r.StatusCode == http.StatusNotFound // the commit or pull request, most likely: others must not wait for it
 	e.final = gone || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, r.StatusCode)
 	return e
+}
+
+// askedPause returns how long a receiver asks for in the body of an answer: Telegram, Discord and older servers of Matrix say it there. 0 is for nothing.
+func askedPause(kind, body string) time.Duration {
+	var asks struct {
+		Parameters struct {
+			RetryAfter float64 `json:"retry_after"` // of Telegram
+		} `json:"parameters"`
+		RetryAfter float64 `json:"retry_after"`    // of Discord
+		RetryMilli float64 `json:"retry_after_ms"` // of Matrix
+	}
+	if !slices.Contains([]string{"telegram", "discord", "matrix"}, kind) || json.Unmarshal([]byte(body), &asks) != nil {
+		return 0
+	}
+	seconds := asks.Parameters.RetryAfter + asks.RetryAfter + asks.RetryMilli/1000
+	return time.Duration(min(max(seconds, 0), 1<<20) * float64(time.Second))
 }
 
 // retryAfter reads the header, which holds seconds or a date; 0 for none.

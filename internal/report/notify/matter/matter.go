@@ -50,6 +50,13 @@ type Sent struct {
 	Metadata            map[string]string
 }
 
+// MessageSent returns what a receiver has open of the matter, as it was sent.
+func (s State) MessageSent(sent Sent) notify.Message {
+	m := s.Opened
+	m.Severity, m.Reason, m.At, m.Labels, m.Annotations = sent.Severity, sent.Reason, sent.At, nil, nil
+	return m
+}
+
 // KeyOf names the matter of a message: the app, the kind of matter, the object and the field. A message of no matter is one of its own, by its words.
 func KeyOf(m notify.Message) string {
 	parts := []string{m.About.String(), m.Matter.Kind, m.Matter.Object, m.Matter.Field}

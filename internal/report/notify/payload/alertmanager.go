@@ -119,35 +119,11 @@ func NoteFor(kind string, by route.Alert, m notify.Message, was matter.State) (r
 // sentBefore returns what a receiver has open of a matter.
 func sentBefore(kind string, by route.Alert, was matter.State) (route.Note, bool) {
 	switch {
-	case !was.Open, !isOnCall(kind), by.Suspended:
+	case !was.Open, !route.IsOnCall(kind), by.Suspended:
 		return route.Note{}, false
 	case was.Sent == nil:
 		return by.Address(was.Opened), by.Takes(was.Opened)
 	}
 	s, took := was.Sent[by.Key.String()]
-	return noteOf(was, s), took && s.Provider == by.Provider
-}
-
-// noteOf is an alert as it was sent.
-func noteOf(was matter.State, s matter.Sent) route.Note {
-	m := was.Opened
-	m.Severity, m.Reason, m.At, m.Labels, m.Annotations = s.Severity, s.Reason, s.At, nil, nil
-	return route.Note{Message: m, Metadata: s.Metadata}
-}
-
-// SentOf returns what is to be remembered of a note, so that its end finds what it has opened; false for nothing.
-func SentOf(kind string, to route.Key, n route.Note) (matter.Sent, bool) {
-	m := n.Message
-	return matter.Sent{Namespace: to.Namespace, Provider: to.Name, Severity: m.Severity, Reason: m.Reason, At: m.At, Metadata: n.Metadata}, isOnCall(kind) && m.Matter.Phase == notify.Opens
-}
-
-// ClosingNote returns the note that ends an alert of which the Alert is gone, or has another Provider now; false where the receiver knows no end.
-func ClosingNote(kind string, by route.Key, m notify.Message, was matter.State) (route.Note, bool) {
-	m.Labels, m.Annotations = nil, nil
-	before := noteOf(was, was.Sent[by.String()])
-	n := route.Note{Alert: by, Message: m, Metadata: before.Metadata, ClosesOnly: true}
-	if kind == "alertmanager" {
-		n.Before = &before
-	}
-	return n, isOnCall(kind)
+	return route.Note{Message: was.MessageSent(s), Metadata: s.Metadata}, took && s.Provider == by.Provider
 }

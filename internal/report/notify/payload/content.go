@@ -1,13 +1,11 @@
 package payload
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -21,18 +19,15 @@ const mostLines = 20
 // mostApps is of how many apps one look may bring a message each; of more there is one about all.
 const mostApps = 3
 
-// isOnCall reports whether a type of receiver opens and closes alerts by their keys: messages to it are joined by their matter alone.
-func isOnCall(kind string) bool {
-	return slices.Contains([]string{"alertmanager", "pagerduty", "opsgenie"}, kind)
-}
-
 // isProgram reports whether a type of receiver hands messages on to programs, which want one about each app and reason.
 func isProgram(kind string) bool {
 	return slices.Contains([]string{"githubdispatch", "generic", "generic-hmac", "nats", "googlepubsub", "azureeventhub", "otel"}, kind)
 }
 
 // isForPeople reports whether messages about many apps may be joined into one about all of them. Grafana shows an annotation by the tags of its app.
-func isForPeople(kind string) bool { return !isOnCall(kind) && !isProgram(kind) && kind != "grafana" }
+func isForPeople(kind string) bool {
+	return !route.IsOnCall(kind) && !isProgram(kind) && kind != "grafana"
+}
 
 // JoinMessages returns what is sent of the notes of one Alert, in the order of time: for a receiver of alerts one content a matter, the newest; for one of
 // commit statuses one a commit and app; for one of comments one an app and pull request; for a program one an app and reason; else one an app, and for people one in all where there are
@@ -50,7 +45,7 @@ func JoinMessages(kind string, all []route.Note) []Content {
 	notes := newestOfMatters(all)
 	app := func(n route.Note) string { return n.Message.About.String() }
 	by := app
-	if isOnCall(kind) {
+	if route.IsOnCall(kind) {
 		by = matterOf
 	} else if isProgram(kind) {
 		by = func(n route.Note) string { return app(n) + "\x00" + n.Message.Reason }
@@ -243,22 +238,6 @@ func summaryFirst(name string) int {
 		return 0
 	}
 	return 1
-}
-
-// AskedPause returns how long a receiver asks for in the body of an answer: Telegram, Discord and older servers of Matrix say it there. 0 is for nothing.
-func AskedPause(kind, body string) time.Duration {
-	var asks struct {
-		Parameters struct {
-			RetryAfter float64 `json:"retry_after"` // of Telegram
-		} `json:"parameters"`
-		RetryAfter float64 `json:"retry_after"`    // of Discord
-		RetryMilli float64 `json:"retry_after_ms"` // of Matrix
-	}
-	if !slices.Contains([]string{"telegram", "discord", "matrix"}, kind) || json.Unmarshal([]byte(body), &asks) != nil {
-		return 0
-	}
-	seconds := asks.Parameters.RetryAfter + asks.RetryAfter + asks.RetryMilli/1000
-	return time.Duration(min(max(seconds, 0), 1<<20) * float64(time.Second))
 }
 
 // IsTaken reports whether an answer is a success; else says, where the body does not, what is refused. There are answers that look like the opposite.

@@ -174,6 +174,11 @@ type Note struct {
 	Form *Form `json:",omitempty"`
 }
 
+// IsOnCall reports whether a type of receiver opens and closes alerts by their keys: messages to it are joined by their matter alone.
+func IsOnCall(kind string) bool {
+	return slices.Contains([]string{"alertmanager", "pagerduty", "opsgenie"}, kind)
+}
+
 // TakesIdle reports whether a type of Provider gets the messages of revisions that have changed nothing, as in Flux.
 func TakesIdle(kind string) bool { return kind == "generic" || kind == "generic-hmac" }
 
