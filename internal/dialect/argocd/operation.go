@@ -21,7 +21,7 @@ func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest 
 	if requested, is := cr["operation"].(map[string]any); is && !isBegun(cr) {
 		return readOrder(requested, spec)
 	}
-	if !ok || !isOpen(state) {
+	if !ok || !isUnderWay(state) {
 		return app.SyncRequest{}
 	}
 	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by {
@@ -36,8 +36,8 @@ func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest 
 	return o
 }
 
-// isOpen reports whether an operation has not ended.
-func isOpen(state map[string]any) bool {
+// isUnderWay reports whether an operation has not ended.
+func isUnderWay(state map[string]any) bool {
 	return state["phase"] == phaseRunning || state["phase"] == phaseTerminating
 }
 
@@ -46,7 +46,7 @@ func isBegun(cr object.Object) bool {
 	state, _ := cr.At("status", "operationState").(map[string]any)
 	asked, ok := cr["operation"].(map[string]any)
 	of, known := state["operation"].(map[string]any)
-	return ok && known && isOpen(state) && tokenOf(asked) == tokenOf(of)
+	return ok && known && isUnderWay(state) && tokenOf(asked) == tokenOf(of)
 }
 
 // terminating reports whether a person wants an operation ended, and by which request it was begun.
