@@ -162,7 +162,7 @@ func TestArgoCDsOwnControllerGoesFirst(t *testing.T) {
 apiVersion: argoproj.io/v1alpha1
 kind: AppProject
 metadata: {name: default, namespace: %[1]s, annotations: {notifications.argoproj.io/subscribe.on-deployed.hub: ""}}
-spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}], clusterResourceWhitelist: [{group: "*", kind: "*"}]}
+spec: {sourceNamespaces: ["*"], sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}], clusterResourceWhitelist: [{group: "*", kind: "*"}]}
 ---
 apiVersion: apps/v1
 kind: Deployment

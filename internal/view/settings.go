@@ -50,6 +50,7 @@ func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings,
 		out.notes = append(out.notes, note)
 	}
 	out.take(found[0])
+	out.projects = out.projects.In(out.namespaces)
 	c.fetchFrom(found[0].Remotes())
 	if servers, known := found[0].Sources(); known {
 		c.servers.SetServers(servers)

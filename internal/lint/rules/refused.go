@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -22,7 +23,9 @@ func refusedByTruce() rule {
 			"Flux or Argo CD to truce.",
 		Remedy: "Leave the resource to the other controller, or do without the field. docs/supported.md lists what is supported.",
 		Source: "truce's own reading of the resource",
-	}, func(j *checker) []Finding { return slices.Concat(j.outdated(), j.refusedApps(), j.refusedObjects()) }}
+	}, func(j *checker) []Finding {
+		return slices.Concat(j.outdated(), j.refusedApps(), j.refusedByProjects(), j.refusedObjects())
+	}}
 }
 
 const refusedRemedy = "correct or remove the field, or leave the resource to its own controller"
@@ -84,6 +87,12 @@ func problemsOf(o object.Object) (problems []app.Problem, read bool) {
 		}
 		return problems, true
 	}
+	if gvk == (argocd.Projects{}).Kind() {
+		for _, why := range (argocd.Projects{}).Project(o).Problems {
+			problems = append(problems, app.Problem{Reason: why})
+		}
+		return problems, true
+	}
 	return registry.NotificationProblems(o)
 }
 
@@ -98,5 +107,5 @@ func (j *checker) refusedObject(u discover.Unit, o desired.Object, problems []ap
 
 // isOfTools reports whether a kind says to Flux or Argo CD what to do. An ApplicationSet that is not looked into is listed as that.
 func isOfTools(gvk object.GVK) bool {
-	return strings.HasSuffix(gvk.Group, ".toolkit.fluxcd.io") || gvk.Group == "argoproj.io" && (gvk.Kind == "Application" || gvk.Kind == "AppProject")
+	return strings.HasSuffix(gvk.Group, ".toolkit.fluxcd.io") || gvk.Group == "argoproj.io" && gvk.Kind == "Application"
 }

@@ -16,6 +16,14 @@ type Known struct {
 	Err   error // why they are Refused
 }
 
+// In is what a controller knows that works for some namespaces alone; none means all.
+func (k Known) In(namespaces []string) Known {
+	if len(namespaces) > 0 {
+		k.All = slices.DeleteFunc(slices.Clone(k.All), func(p Project) bool { return !slices.Contains(namespaces, p.Namespace) })
+	}
+	return k
+}
+
 // State says what is known of projects.
 type State string
 
