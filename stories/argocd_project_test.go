@@ -55,6 +55,8 @@ func TestAnAppProjectBoundsItsApplications(t *testing.T) {
 	if got := w.kubectl("-n", w.ns, "get", "configmap", "settings", "--ignore-not-found"); got != "" {
 		t.Fatalf("applied all the same: %s", got)
 	}
+	run := w.truce()
+	w.saysOf(run, 1, "app diff my-app", "resource :ConfigMap is not permitted in project team")
 
 	w.project("team", everywhere)
 	w.await(w.Watch(t, configmaps, w.ns, "settings"), func(o *unstructured.Unstructured) bool { return text(o, "data", "colour") == "blue" })
@@ -63,6 +65,7 @@ func TestAnAppProjectBoundsItsApplications(t *testing.T) {
 	w.project("team", `sourceRepos: ["https://git.example/*"], destinations: [{server: "*", namespace: "*"}]`)
 	w.argoCondition("my-app", "InvalidSpecError", "is not permitted in project 'team'")
 	w.kubectl("-n", w.ns, "scale", "deployment/my-app", "--replicas=5")
+	w.saysOf(run, 2, "app diff my-app", "is not permitted in project 'team'")
 	w.kubectl("-n", w.ns, "annotate", "application.argoproj.io/my-app", "argocd.argoproj.io/refresh=normal")
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["argocd.argoproj.io/refresh"] == "" })
 	if n := replicas(last(d)); n != 5 {

@@ -20,6 +20,7 @@ func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 	if !first && seen.uid() == e.asks.uid && seen.version != 0 && seen.version < e.version {
 		return false // older than the answer to our own write or read
 	}
+	seen.app = c.bind(seen.app) // here, where rebind waits: a project that has changed since the event would not bound it
 	before := e.app
 	e.kept, e.version, e.app = seen.kept, seen.version, seen.app
 	news = first || e.asks != seen.asks || seen.app.Request != "" && seen.app.Request != before.Request
@@ -51,7 +52,7 @@ func withSyncRequest(a app.App, o app.SyncRequest) app.App {
 	return a
 }
 
-// observedApp is a custom resource as it was seen, and what it says.
+// observedApp is a custom resource as it was seen, and what it says: nothing bounds the app yet.
 type observedApp struct {
 	kept    object.Packed
 	version uint64
@@ -62,7 +63,7 @@ type observedApp struct {
 func (s observedApp) uid() string { return s.asks.uid }
 
 func (c *Controller) observeApp(e *appEntry, ev live.Event) (observedApp, error) {
-	a := c.bind(e.front.App(ev.Object, c.Process))
+	a := e.front.App(ev.Object, c.Process)
 	kept, err := c.packResource(ev.GVK, ev.Object)
 	answered := e.front.AnsweredRequests(ev.Object, report.Report{Request: a.Request})
 	version, _ := strconv.ParseUint(ev.Object.ResourceVersion(), 10, 64) // 0 where it is no number: then nothing is older

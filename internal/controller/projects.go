@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -66,10 +67,15 @@ func (c *Controller) setProjectsState(state project.State, err error) {
 func (c *Controller) onProjectEvent(ev live.Event) {
 	key := app.Key{Kind: ev.ID.Kind, Namespace: ev.ID.Namespace, Name: ev.ID.Name}
 	c.projects.mu.Lock()
+	before, known := c.projects.byKey[key]
 	if ev.Gone {
 		delete(c.projects.byKey, key)
 	} else {
 		c.projects.byKey[key] = c.Kinds.Projects.Project(ev.Object)
+	}
+	if known && !ev.Gone && reflect.DeepEqual(before, c.projects.byKey[key]) { // its status or its annotations have changed, or it was listed again
+		c.projects.mu.Unlock()
+		return
 	}
 	c.projects.known.All = slices.Collect(maps.Values(c.projects.byKey))
 	awaited := c.projects.known.State == project.Awaited
