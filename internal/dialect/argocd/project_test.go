@@ -64,10 +64,10 @@ func TestWhatOfAnAppProjectCannotBeFollowed(t *testing.T) {
 		`{signatureKeys: [{keyID: A}]}`: "spec.signatureKeys: not supported yet",
 		`{sourceIntegrity: {git: {}}}`:  "spec.sourceIntegrity: not supported yet",
 		`{sourceRepos: all}`:            "spec.sourceRepos: ",
-		`{syncWindows: [{kind: stop, schedule: "* * * * *", duration: 1h}]}`:                    "spec.syncWindows[0].kind: ",
-		`{syncWindows: [{kind: deny, schedule: often, duration: 1h}]}`:                          "spec.syncWindows[0].schedule: ",
-		`{syncWindows: [{kind: deny, schedule: "* * * * *", duration: long}]}`:                  "spec.syncWindows[0].duration: ",
-		`{syncWindows: [{kind: deny, schedule: "* * * * *", duration: 1h, timeZone: Nowhere}]}`: "spec.syncWindows[0].timeZone: ",
+		`{syncWindows: [{kind: stop, schedule: "* * * * *", duration: 1h, applications: ["*"]}]}`: "spec.syncWindows[0].kind: ",
+		`{syncWindows: [{kind: deny, schedule: often, duration: 1h, applications: ["*"]}]}`:       "spec.syncWindows[0].schedule: ",
+		`{syncWindows: [{kind: deny, schedule: "* * * * *", duration: long}]}`:                    "spec.syncWindows[0].duration: ",
+		`{syncWindows: [{kind: deny, schedule: "* * * * *", duration: 1h, timeZone: Nowhere}]}`:   "spec.syncWindows[0].timeZone: ",
 		`[]`: "spec: ",
 	} {
 		t.Run(spec, func(t *testing.T) {
@@ -75,8 +75,15 @@ func TestWhatOfAnAppProjectCannotBeFollowed(t *testing.T) {
 			if got := strings.Join(p.Problems, "\n"); !strings.Contains(got, want) {
 				t.Errorf("%q", got)
 			}
-			if why := p.Refusal(project.Member{Project: "team", Namespace: "argocd"}); !strings.Contains(why, "permits nothing") {
+			m := project.Member{Project: "team", Namespace: "argocd", Name: "web"}
+			if why := p.Refusal(m); !strings.Contains(why, "permits nothing") {
 				t.Errorf("it refuses with %q", why)
+			}
+			if w := p.WindowsFor(m, time.Now()); w.Automated || w.Manual {
+				t.Errorf("syncs may be: %+v", w)
+			}
+			if p.RefusalOf(object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}, project.Destination{}) == "" {
+				t.Error("an object is permitted")
 			}
 		})
 	}

@@ -61,8 +61,8 @@ type Member struct {
 
 // Refusal says why an app may not be what it is in the project; empty for no reason.
 func (p Project) Refusal(m Member) string {
-	if len(p.Problems) > 0 {
-		return fmt.Sprintf("AppProject %s/%s cannot be followed, and so permits nothing: %s", p.Namespace, p.Name, strings.Join(p.Problems, "; "))
+	if why := p.unfollowed(); why != "" {
+		return why
 	}
 	for _, repository := range m.Repositories {
 		if !matches(normalizedAll(p.Repositories), normalized(repository), '/') {
@@ -76,8 +76,19 @@ func (p Project) Refusal(m Member) string {
 	return ""
 }
 
+// unfollowed says why the project permits nothing; empty for one that can be followed.
+func (p Project) unfollowed() string {
+	if len(p.Problems) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("AppProject %s/%s cannot be followed, and so permits nothing: %s", p.Namespace, p.Name, strings.Join(p.Problems, "; "))
+}
+
 // RefusalOf says why an app of the project may not have an object in a cluster; empty where it may. An object without a namespace lies in none.
 func (p Project) RefusalOf(id object.ID, in Destination) string {
+	if why := p.unfollowed(); why != "" {
+		return why
+	}
 	kinds := p.Namespaced
 	if id.Namespace == "" {
 		kinds = p.Cluster

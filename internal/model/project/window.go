@@ -34,6 +34,9 @@ type Standing struct {
 // WindowsFor returns what the windows of a project say about an app. One that denies goes before those that allow; where there are windows that
 // allow, one of them must be open.
 func (p Project) WindowsFor(m Member, now time.Time) Standing {
+	if why := p.unfollowed(); why != "" {
+		return Standing{Why: why}
+	}
 	out := Standing{Automated: true, Manual: true}
 	var open, denies, closed windows
 	for _, w := range p.Windows {
