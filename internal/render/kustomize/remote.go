@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"io/fs"
+	"path"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -115,6 +116,43 @@ func (k *root) lead(m moved) {
 			list[i] = m.replace(e)
 		}
 	}
+	k.leadGenerators(m)
+}
+
+// leadGenerators replaces the addresses of single files in generators.
+func (k *root) leadGenerators(m moved) {
+	for _, key := range []string{"configMapGenerator", "secretGenerator"} {
+		list, _ := k.fields[key].([]any)
+		for _, e := range list {
+			generator, _ := e.(map[string]any)
+			m.leadFiles(generator)
+		}
+	}
+}
+
+// leadFiles replaces them in one generator. A file keeps the key that Kustomize gives it: the last part of its address.
+func (m moved) leadFiles(generator map[string]any) {
+	files, _ := generator["files"].([]any)
+	for i, f := range files {
+		text, _ := f.(string)
+		if name, address := namedFile(text); m.entries[address] != "" {
+			files[i] = name + "=" + m.entries[address]
+		}
+	}
+	envs, _ := generator["envs"].([]any)
+	for i, f := range envs {
+		envs[i] = m.replace(f)
+	}
+}
+
+// namedFile splits an entry of a generator's files into its key and its file.
+func namedFile(entry string) (key, file string) {
+	key, file, named := strings.Cut(entry, "=")
+	if !named || upstream.IsRemote(entry) {
+		address, _, _ := strings.Cut(entry, "#")
+		return path.Base(address), entry
+	}
+	return key, file
 }
 
 // replace is an entry of such a list with where it leads.

@@ -326,8 +326,12 @@ func (s *inputCheck) generator(v visit, n *yaml.Node) error {
 		}
 		err := s.each(list, func(e *yaml.Node) error {
 			entry := *e
-			if _, file, ok := strings.Cut(e.Value, "="); ok && key == "files" {
-				entry.Value = file
+			if key == "files" {
+				_, entry.Value = namedFile(e.Value)
+			}
+			if upstream.IsRemote(entry.Value) {
+				_, _, err := s.remoteFile(v, &entry)
+				return err
 			}
 			return s.leaf(v, &entry)
 		})

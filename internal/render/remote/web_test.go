@@ -39,6 +39,7 @@ func serveFiles(t *testing.T) *files {
 	f.set(fmt.Sprintf(configMap, "web", "first"))
 	mux := http.NewServeMux()
 	mux.HandleFunc("/web.yaml", f.web)
+	mux.HandleFunc("/by", f.web)
 	mux.HandleFunc("/large.yaml", func(w http.ResponseWriter, _ *http.Request) {
 		for range 17 << 10 {
 			fmt.Fprintln(w, "#"+strings.Repeat("x", 1023))
@@ -145,11 +146,18 @@ func TestASingleFileIsFetchedAndBuilt(t *testing.T) {
 	y.write("patched/kustomization.yaml", "resources: [../base]\npatches:\n- path: "+f.URL+"/web.yaml\n")
 	y.write("component/kustomization.yaml", "components: [../part]\n")
 	y.write("part/kustomization.yaml", "kind: Component\napiVersion: kustomize.config.k8s.io/v1alpha1\nresources: ["+f.URL+"/web.yaml]\n")
-	y.write("generator/kustomization.yaml", "configMapGenerator: [{name: a, files: ["+f.URL+"/web.yaml]}]\n")
+	generate := func(files string) string {
+		return "configMapGenerator: [{name: a, files: [" + files + "]}]\ngeneratorOptions: {disableNameSuffixHash: true}\n"
+	}
+	y.write("generator/kustomization.yaml", generate("by="+f.URL+"/web.yaml"))
+	y.write("pinned-generator/kustomization.yaml", generate("by="+f.URL+"/web.yaml#sha256="+digest(text)))
+	y.write("key/kustomization.yaml", generate(f.URL+"/by"))
+	y.write("directory/kustomization.yaml", generate("by=github.com/shop/web//files"))
 	c := newCluster(y, remote.Options{Hosts: upstream.Hosts{Listed: []string{f.host()}}, Roots: f.roots(), Dir: t.TempDir()})
 	loose := "\n" + f.URL + "/web.yaml is not pinned: a change there changes this app; pin it by #sha256= with its digest"
 	for dir, want := range map[string]string{
 		"app": "web-x by first" + loose, "pinned": "web-x by first", "patched": "web by first" + loose, "component": "web by first" + loose,
+		"generator": "a by " + text + loose, "pinned-generator": "a by " + text, "key": "a by " + text + strings.Replace(loose, "/web.yaml", "/by", 1),
 		"moved": "web-x by first" + strings.Replace(loose, "/web.yaml", "/moved.yaml", 1),
 	} {
 		if got := c.run(dir, ""); got != want {
@@ -164,7 +172,7 @@ func TestASingleFileIsFetchedAndBuilt(t *testing.T) {
 		"plain":     "redirected to " + f.host() + ": http://" + f.host() + " is not among the hosts",
 		"absent":    "absent/kustomization.yaml:2: " + f.URL + "/absent.yaml: get " + f.URL + "/absent.yaml: the server answers 404 Not Found",
 		"login":     "not a Kubernetes object",
-		"generator": "remote files are refused",
+		"directory": "remote files are refused",
 	} {
 		if got := c.run(dir, ""); !strings.Contains(got, want) || strings.Contains(got, "hidden") {
 			t.Errorf("%s: %s\nwant %s", dir, got, want)
