@@ -76,6 +76,11 @@ func (r Rules) Bind(a app.App) app.App {
 			a.Reach = reach
 		}
 	}
+	if (tenant || r.Account != "" && r.Sharing == Single) && isAccountOfOwnProject(a) {
+		a.Problems = append(slices.Clip(a.Problems), app.Problem{Field: "spec.project", Denied: true, Reason: fmt.Sprintf(
+			"AppProject %s of this namespace names %s, and an account of another namespace may only be named by a project there", a.Project.Name, a.Account.User())})
+		a.Account = identity.Account{Namespace: a.Key.Namespace, Name: cmp.Or(r.Account, "default")} // also for its end
+	}
 	if a.Deleting { // what an app does not refer to any more, it need not be refused
 		return a
 	}
@@ -89,6 +94,12 @@ func (r Rules) Bind(a app.App) app.App {
 		a = withoutForeignDependencies(a)
 	}
 	return a
+}
+
+// isAccountOfOwnProject reports whether an app works as an account of another namespace that a project in its own one names: who may write that project may
+// not be one who may act as the account.
+func isAccountOfOwnProject(a app.App) bool {
+	return a.Project != nil && a.Project.Namespace == a.Key.Namespace && !a.Account.IsSelf() && a.Account.Namespace != a.Key.Namespace
 }
 
 // withoutForeignDependencies refuses an app that depends on one of another namespace, of which nothing is asked for it.
