@@ -76,10 +76,8 @@ func (r Rules) Bind(a app.App) app.App {
 			a.Reach = reach
 		}
 	}
-	if (tenant || r.Account != "" && r.Sharing == Single) && isAccountOfOwnProject(a) {
-		a.Problems = append(slices.Clip(a.Problems), app.Problem{Field: "spec.project", Denied: true, Reason: fmt.Sprintf(
-			"AppProject %s of this namespace names %s, and an account of another namespace may only be named by a project there", a.Project.Name, a.Account.User())})
-		a.Account = identity.Account{Namespace: a.Key.Namespace, Name: cmp.Or(r.Account, "default")} // also for its end
+	if tenant || r.Account != "" && r.Sharing == Single {
+		a = r.withoutForeignAccount(a)
 	}
 	if a.Deleting { // what an app does not refer to any more, it need not be refused
 		return a
@@ -96,10 +94,16 @@ func (r Rules) Bind(a app.App) app.App {
 	return a
 }
 
-// isAccountOfOwnProject reports whether an app works as an account of another namespace that a project in its own one names: who may write that project may
-// not be one who may act as the account.
-func isAccountOfOwnProject(a app.App) bool {
-	return a.Project != nil && a.Project.Namespace == a.Key.Namespace && !a.Account.IsSelf() && a.Account.Namespace != a.Key.Namespace
+// withoutForeignAccount refuses an app that works as an account of another namespace since a project in its own one names it: who may write that project
+// may not be one who may act as the account. What the app has made goes as an account of its own namespace.
+func (r Rules) withoutForeignAccount(a app.App) app.App {
+	if a.Project == nil || a.Project.Namespace != a.Key.Namespace || a.Account.IsSelf() || a.Account.Namespace == a.Key.Namespace {
+		return a
+	}
+	a.Problems = append(slices.Clip(a.Problems), app.Problem{Field: "spec.project", Denied: true, Reason: fmt.Sprintf(
+		"AppProject %s of this namespace names %s, and an account of another namespace is named by a project of the administrators alone", a.Project.Name, a.Account.User())})
+	a.Account = identity.Account{Namespace: a.Key.Namespace, Name: cmp.Or(r.Account, "default")}
+	return a
 }
 
 // withoutForeignDependencies refuses an app that depends on one of another namespace, of which nothing is asked for it.
