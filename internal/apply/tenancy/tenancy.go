@@ -64,10 +64,11 @@ func (r Rules) IdentityAccount(namespace string) string {
 // Bind applies the rules to an app: as whom it works, how far it reaches, and what it is refused.
 func (r Rules) Bind(a app.App) app.App {
 	tenant := r.Sharing == Shared && !slices.Contains(r.Admins, a.Key.Namespace)
-	if a.Account.IsSelf() && r.Account != "" && (tenant || r.Sharing == Single) {
+	bound := tenant || r.Sharing == Single
+	if a.Account.IsSelf() && r.Account != "" && bound {
 		a.Account = identity.Account{Namespace: a.Key.Namespace, Name: r.Account}
 	}
-	if a.Kubeconfig.ConfigMap != "" && (tenant || r.Sharing == Single) {
+	if a.Kubeconfig.ConfigMap != "" && bound {
 		a.Kubeconfig.Account = r.TokenAccount
 	}
 	if tenant {
@@ -76,7 +77,7 @@ func (r Rules) Bind(a app.App) app.App {
 			a.Reach = reach
 		}
 	}
-	if tenant || r.Account != "" && r.Sharing == Single {
+	if bound {
 		a = r.withoutForeignAccount(a)
 	}
 	if a.Deleting { // what an app does not refer to any more, it need not be refused
@@ -97,6 +98,9 @@ func (r Rules) Bind(a app.App) app.App {
 // withoutForeignAccount refuses an app that works as an account of another namespace since a project in its own one names it: who may write that project
 // may not be one who may act as the account. What the app has made goes as an account of its own namespace.
 func (r Rules) withoutForeignAccount(a app.App) app.App {
+	if r.Sharing == Single && r.Account == "" { // no app is bound to an account
+		return a
+	}
 	if a.Project == nil || a.Project.Namespace != a.Key.Namespace || a.Account.IsSelf() || a.Account.Namespace == a.Key.Namespace {
 		return a
 	}
