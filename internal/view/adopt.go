@@ -126,7 +126,7 @@ func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how 
 	}
 	f := fetchedSource{}
 	f.artifact, f.err = c.fetch(ctx, a, cr)
-	engine, _, err := c.onlyLooking(ctx, f, &how, a)
+	engine, err := c.onlyLooking(ctx, f, &how, a)
 	if err != nil {
 		return d, newest, err
 	}

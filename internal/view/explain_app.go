@@ -257,7 +257,7 @@ func (t *explanation) left(ctx context.Context) error {
 // judged runs the stages for the one object, without writing.
 func (t *explanation) judged(ctx context.Context, f fetchedSource, how controllerSettings) error {
 	s := &t.subject
-	engine, claimants, err := t.onlyLooking(ctx, f, &how, *s.App)
+	engine, err := t.onlyLooking(ctx, f, &how, *s.App)
 	s.Notes = how.notes
 	if err != nil {
 		t.unknown("What differs, and whose it is: " + redact.MaskText(err.Error()) + ".")
@@ -276,7 +276,7 @@ func (t *explanation) judged(ctx context.Context, f fetchedSource, how controlle
 	if d.Report.Message != "" {
 		t.unknown(fmt.Sprintf("The look at the app ended: %s.", d.Report.Stop()))
 	}
-	if err := t.fought(ctx, &d, engine.Catalogue(), claimants); err != nil {
+	if err := t.fought(ctx, &d, engine); err != nil {
 		return err
 	}
 	for _, o := range d.Report.Objects {

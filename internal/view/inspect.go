@@ -13,7 +13,6 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/events"
-	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect"
@@ -84,7 +83,7 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	var end func()
 	f.artifact, end, f.err = c.previewed(ctx, &asked, cr, p)
 	defer end()
-	engine, claimants, err := c.onlyLooking(ctx, f, &how, asked)
+	engine, err := c.onlyLooking(ctx, f, &how, asked)
 	if err != nil {
 		return Detail{}, err
 	}
@@ -94,7 +93,7 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	if err != nil {
 		return Detail{}, err
 	}
-	d := Detail{App: a, Recorded: commands.Summarize(cr), Report: c.look(ctx, engine, asked), Origin: c.origins(ctx, f.artifact, asked), Preview: p}
+	d := Detail{App: a, Recorded: commands.Summarize(cr), Report: c.look(ctx, engine.Engine, asked), Origin: c.origins(ctx, f.artifact, asked), Preview: p}
 	d.Standing = c.standing(ctx, cr, d)
 	holdCorrections(d.Report, waitsFor(a, p))
 	if end := d.Recorded.End; end.Reason == report.DependencyNotReady {
@@ -105,10 +104,10 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	if err := c.waits(ctx, &d, n); err != nil {
 		return d, err
 	}
-	if err := c.leaving(ctx, engine, &d); err != nil {
+	if err := c.leaving(ctx, engine.Engine, &d); err != nil {
 		return d, err
 	}
-	return d, c.fought(ctx, &d, engine.Catalogue(), claimants)
+	return d, c.fought(ctx, &d, engine)
 }
 
 // waitsFor says why a run of the app would write nothing of what the preview of one shows; empty for one that would.
@@ -181,29 +180,6 @@ func (c *Cluster) left(ctx context.Context, a app.App, r report.Report) ([]inven
 		}
 	}
 	return out, nil
-}
-
-// onlyLooking makes an engine for an app that knows the claims of the whole cluster as the controller does, and can write nothing. It returns who
-// claims, too.
-func (c *Cluster) onlyLooking(ctx context.Context, f fetchedSource, how *controllerSettings, a app.App) (*reconcile.Engine, []object.Object, error) {
-	looking := c.readOnly(f)
-	if rights := c.rightsOf(ctx, how, a); rights != nil {
-		looking.Identities = readonly.Identity{Access: tenancy.Access{Live: looking.Live, Writer: looking.Writer, Rights: rights}}
-	}
-	if how.namespaces.Limited() && c.other == nil {
-		looking.Foreign = instance.ForeignApps{Live: looking.Live, Namespaces: how.namespaces}
-	}
-	engine := reconcile.NewEngine(looking, nil)
-	found, err := reconcile.ListClaimants(ctx, looking.Live, how.catalogue.Kinds(), "")
-	if err != nil {
-		return nil, nil, fmt.Errorf("claimants: %w", err)
-	}
-	claims := reconcile.NewClaims(how.catalogue)
-	for _, o := range found {
-		claims.OnEvent(o)
-	}
-	engine.UseClaims(claims)
-	return engine, found, nil
 }
 
 // readOnly is what an engine works with that can write nothing.

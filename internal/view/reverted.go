@@ -2,11 +2,9 @@ package view
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/decide/claim"
@@ -19,22 +17,16 @@ import (
 // fought finds fields that are as Git wants at this moment only because they have just been put back: who looks at an app that flaps
 // must not read that all is well. Where truce owns a field that an autoscaler wants to be another number, claims are not ceded, and
 // each of the two sets its own, again and again.
-func (c *Cluster) fought(ctx context.Context, d *Detail, catalogue *claim.Catalogue, claimants []object.Object) error {
-	var index claim.Index
+func (c *Cluster) fought(ctx context.Context, d *Detail, by lookingEngine) error {
 	wants := map[object.ID]any{}
-	for _, o := range claimants {
-		index.Put(o.ID(), catalogue.Read(o))
+	for _, o := range by.claimants {
 		if n := o.At("status", "desiredReplicas"); n != nil { // a HorizontalPodAutoscaler's
 			wants[o.ID()] = n
 		}
 	}
 	for i := range d.Report.Objects {
 		o := &d.Report.Objects[i]
-		by := index.For(o.ID)
-		if len(by) == 0 {
-			continue
-		}
-		claims, there, err := c.claimsOn(ctx, *o, catalogue, by)
+		claims, there, err := c.claimsOn(ctx, o.ID, by)
 		if err != nil {
 			return err
 		}
@@ -62,21 +54,21 @@ func (c *Cluster) name(findings []report.Finding, claimed claim.Claim) {
 	}
 }
 
-// claimsOn are the claims on an object as it is live; none on one that is not there.
-func (c *Cluster) claimsOn(ctx context.Context, o report.Object, catalogue *claim.Catalogue, by []claim.Claimant) ([]claim.Claim, claim.Subject, error) {
-	there, err := c.objects().Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
-	if errors.Is(err, live.ErrNotFound) {
+// claimsOn are the claims on an object as it was when it was compared; none on one that was not there.
+func (c *Cluster) claimsOn(ctx context.Context, id object.ID, by lookingEngine) ([]claim.Claim, claim.Subject, error) {
+	was, known := by.seen.of(id)
+	if !known {
 		return nil, claim.Subject{}, nil
 	}
-	owners, entriesErr := ownership.Entries(there)
-	if err = errors.Join(err, entriesErr); err != nil {
-		return nil, claim.Subject{}, fmt.Errorf("read %s: %w", o.ID, err)
+	owners, err := ownership.Entries(was)
+	if err != nil {
+		return nil, claim.Subject{}, fmt.Errorf("read %s: %w", id, err)
 	}
-	s := claim.Subject{Live: there, Owners: owners}
-	if s.Scale, err = c.objects().Scale(ctx, there.GVK()); err != nil {
+	s := claim.Subject{Live: was, Owners: owners}
+	if s.Scale, err = c.objects().Scale(ctx, was.GVK()); err != nil {
 		return nil, claim.Subject{}, err
 	}
-	return catalogue.On(s, by), s, nil
+	return by.Catalogue().On(s, by.seen.claims.For(id)), s, nil
 }
 
 func hasFinding(o report.Object, f report.Finding) bool {
