@@ -127,6 +127,9 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	if wait := c.awaitSource(e.app.Source); wait > 0 {
 		return wait
 	}
+	if c.isComing(ctx, e.app.Source) {
+		return comingPause
+	}
 	switch err := c.ensureFinalizer(ctx, e); {
 	case apierrors.IsConflict(err):
 		return retryConflict // the watch is about to bring the newer form

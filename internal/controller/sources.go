@@ -128,7 +128,7 @@ func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 	if e != nil {
 		awaited := !e.wanted.IsZero() || e.state.Artifact.Files == nil && e.state.Err == nil
 		if awaited && (e.cr == nil || !e.front.Source(e.cr).Suspended) {
-			return time.Second
+			return comingPause
 		}
 		return 0
 	}
@@ -137,6 +137,9 @@ func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 	}
 	return 0
 }
+
+// comingPause is the pause of what waits for a source that is known to come.
+const comingPause = time.Second
 
 // listingWait is the longest pause of an app whose source may be about to be listed: the end of the list enqueues the app.
 const listingWait = time.Minute
@@ -221,7 +224,7 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	}
 	f, cr := c.sourceResource(key)
 	if cr == nil {
-		return c.reportUnfetched(ctx, key, "is not in the cluster")
+		return c.reportUnknown(ctx, key)
 	}
 	s := f.Source(cr)
 	switch {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -19,6 +20,37 @@ func (c *Controller) withFetch(a app.App) app.App {
 		a.Unfetched = redact.MaskText(e.state.Err.Error())
 	}
 	return a
+}
+
+// isComing reports whether the API server has the custom resource of a source that its watch has not shown yet: the watches of two kinds are not in
+// step, and an app that was created after its source may be known first. It asks the server. What should have been shown long ago is not awaited.
+func (c *Controller) isComing(ctx context.Context, key app.SourceKey) bool {
+	c.mu.RLock()
+	known, err := c.sourceSet[key.Own()] != nil, c.unlisted(key.Kind)
+	c.mu.RUnlock()
+	if known || err != nil || !c.Namespaces.Cover(key.Namespace) {
+		return false
+	}
+	for gvk := range c.Kinds.Sources {
+		if gvk.Kind != key.Kind {
+			continue
+		}
+		cr, err := c.Engine().Live.Get(ctx, gvk, object.ID{Group: gvk.Group, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name})
+		if err != nil {
+			return false // the app says that it has no source
+		}
+		created, err := time.Parse(time.RFC3339, cr.StringAt("metadata", "creationTimestamp"))
+		return err == nil && time.Since(created) < listingWait
+	}
+	return false
+}
+
+// reportUnknown is reportUnfetched of a source whose custom resource is not known.
+func (c *Controller) reportUnknown(ctx context.Context, key app.SourceKey) time.Duration {
+	if c.isComing(ctx, key) {
+		return comingPause
+	}
+	return c.reportUnfetched(ctx, key, "is not in the cluster")
 }
 
 // reportUnfetched reports to the apps that read another revision of a source why it is not fetched: they wait for the first look.
