@@ -137,7 +137,7 @@ kubeConfig: {secretRef: {name: far}}`
 func TestAnAppHasItsObjectsInAnotherCluster(t *testing.T) {
 	t.Parallel()
 	there := kubetest.Another(t)
-	f := farWorld{offClusterWorld(t, elsewhere+mover), there, startClouds(t)}
+	f := farWorld{offClusterWorld(t, elsewhere+mover+ofArgo), there, startClouds(t)}
 	f.works = append(f.works, f.ns)
 	there.Apply(t, "{apiVersion: v1, kind: Namespace, metadata: {name: "+f.ns+"}}")
 	established(t, there, there.Apply(t, onlyThere)[0])
@@ -154,6 +154,7 @@ func TestAnAppHasItsObjectsInAnotherCluster(t *testing.T) {
 		{"the Secret brings the rollout", rolledOutThere},
 		{"a HelmRelease has its objects and its releases there", releasedThere},
 		{"commands look into the other cluster", commandsThere},
+		{"Applications name it as Argo CD does", applicationsThere},
 		{"what the HPA there sets is ceded", cededThere},
 		{"what leaves Git is pruned there", prunedThere},
 		{"a rotated Secret is taken up", rotated},

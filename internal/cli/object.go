@@ -24,7 +24,7 @@ func (p *program) object() *objectFlags {
 
 func (f *objectFlags) add(cmd *cobra.Command, forms ...string) {
 	cmd.Flags().SortFlags = false
-	cmd.Flags().StringVar(&f.of, "of", "", "`APP` with spec.kubeConfig, as KIND/NAME: its object in the other cluster is meant")
+	cmd.Flags().StringVar(&f.of, "of", "", "`APP` whose objects are in another cluster, as KIND/NAME: its object there is meant")
 	f.complete(cmd, "of", f.completeApps)
 	f.config.AddFlags(cmd.Flags())
 	f.outputs(cmd, forms...)

@@ -106,7 +106,9 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 		return wait
 	}
 	var err error
-	if e.app, err = c.route(ctx, e.app); err != nil {
+	if e.app, err = c.route(ctx, e.app); errors.Is(err, errLocated) {
+		return 0
+	} else if err != nil {
 		c.Log.Warn("kubeconfig", "app", key.String(), "error", err.Error())
 		return retryObject
 	}
@@ -264,6 +266,7 @@ func (c *Controller) forgetApp(ctx context.Context, key app.Key) time.Duration {
 		return retryObject
 	}
 	c.targets.follower.follow(key, nil)
+	c.forgetLocation(key)
 	c.targets.move(key, c.targets.own)
 	return 0
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 )
 
-// follower watches single objects that are no app's own, while an app names them. A watch says only that an object may have changed: who
+// follower watches objects that are no app's own, while an app names them. A watch says only that an object may have changed: who
 // asked for it reads it, in the name of the app.
 type follower struct {
 	watcher live.Watcher
@@ -19,57 +19,62 @@ type follower struct {
 
 	mu  sync.Mutex
 	ctx context.Context // of the run
-	all map[health.Check]*followed
+	all map[live.Interest]*followed
 }
 
-// followed is one object, and the apps that name it.
+// followed is a watch, and the apps that name what it shows.
 type followed struct {
 	end context.CancelFunc
 	by  map[app.Key]bool
 }
 
-func (f *follower) start(ctx context.Context) { f.ctx, f.all = ctx, map[health.Check]*followed{} }
+func (f *follower) start(ctx context.Context) { f.ctx, f.all = ctx, map[live.Interest]*followed{} }
 
 // FollowChecks implements the Follow of reconcile.Dependencies.
-func (t *target) FollowChecks(key app.Key, all []health.Check) { t.follower.follow(key, all) }
+func (t *target) FollowChecks(key app.Key, all []health.Check) {
+	var objects []live.Interest
+	for _, check := range all {
+		objects = append(objects, live.Interest{GVK: check.GVK(), Namespace: check.ID.Namespace, Name: check.ID.Name, Depth: live.Metadata})
+	}
+	t.follower.follow(key, objects)
+}
 
 // follow watches objects for an app, instead of its former ones.
-func (f *follower) follow(key app.Key, all []health.Check) {
+func (f *follower) follow(key app.Key, all []live.Interest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	want := map[health.Check]bool{}
-	for _, check := range all {
-		want[check] = true
-		if f.all[check] == nil {
-			f.all[check] = f.watch(check)
+	want := map[live.Interest]bool{}
+	for _, i := range all {
+		want[i] = true
+		if f.all[i] == nil {
+			f.all[i] = f.watch(i)
 		}
-		f.all[check].by[key] = true
+		f.all[i].by[key] = true
 	}
-	for check, known := range f.all {
-		if want[check] || !known.by[key] {
+	for i, known := range f.all {
+		if want[i] || !known.by[key] {
 			continue
 		}
 		if delete(known.by, key); len(known.by) == 0 {
 			known.end()
-			delete(f.all, check)
+			delete(f.all, i)
 		}
 	}
 }
 
-// watch begins a watch of one object. The caller holds mu.
-func (f *follower) watch(check health.Check) *followed {
+// watch begins a watch. The caller holds mu.
+func (f *follower) watch(i live.Interest) *followed {
 	ctx, end := context.WithCancel(f.ctx)
-	i := live.Interest{GVK: check.GVK(), Namespace: check.ID.Namespace, Name: check.ID.Name, Depth: live.Metadata}
 	var seen atomic.Bool
 	w := f.watcher.Watch(ctx, i, func(live.Event) {
 		seen.Store(true)
-		f.enqueue(check)
+		f.enqueue(i)
 	})
 	go func() {
 		select {
 		case <-w.Synced():
 			if !seen.Load() { // it may have gone before the watch began
-				f.enqueue(check)
+				f.enqueue(i)
 			}
 		case <-ctx.Done():
 		}
@@ -77,10 +82,10 @@ func (f *follower) watch(check health.Check) *followed {
 	return &followed{end: end, by: map[app.Key]bool{}}
 }
 
-func (f *follower) enqueue(check health.Check) {
+func (f *follower) enqueue(i live.Interest) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	known := f.all[check]
+	known := f.all[i]
 	if known == nil {
 		return
 	}

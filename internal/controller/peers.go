@@ -80,7 +80,7 @@ func (c *Controller) isLookable(e *sourceEntry) bool {
 func (c *Controller) sharesCluster(a app.App, t *target) bool {
 	at := c.targets.at(a.Key)
 	if a.Kubeconfig.IsSet() && at == c.targets.own {
-		return t != at
+		return t != at || a.Kubeconfig.IsNamed() // which may be own by another name
 	}
 	return at.isSame(t)
 }

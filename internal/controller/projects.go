@@ -11,6 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/project"
 )
 
@@ -21,11 +22,23 @@ type projects struct {
 	mu    sync.RWMutex
 	known project.Known
 	byKey map[app.Key]project.Project
+	// located are the clusters of the apps that name one, as their Secrets describe them.
+	located map[app.Key]location
 }
+
+// location is the cluster that an app names.
+type location struct {
+	by      identity.Kubeconfig // as the app's custom resource names it
+	cluster project.Cluster
+}
+
+// errLocated ends a run of an app whose cluster has become known, or is another one: what its project permits is judged first.
+var errLocated = errors.New("the app is bound again")
 
 // watchProjects watches the projects that bound apps.
 func (c *Controller) watchProjects(ctx context.Context) {
 	c.projects.byKey = map[app.Key]project.Project{}
+	c.projects.located = map[app.Key]location{}
 	if c.Kinds.Projects == nil {
 		c.projects.known.State = project.Unserved
 		return
@@ -89,7 +102,30 @@ func (c *Controller) onProjectEvent(ev live.Event) {
 func (c *Controller) bind(a app.App) app.App {
 	c.projects.mu.RLock()
 	defer c.projects.mu.RUnlock()
+	if l := c.projects.located[a.Key]; a.Kubeconfig.IsNamed() && l.by == a.Kubeconfig {
+		a = a.InCluster(l.cluster)
+	}
 	return c.Tenancy.Bind(a.InProject(c.projects.known))
+}
+
+// locate notes the cluster that an app names. Where that is news, the app is bound again, and runs then.
+func (c *Controller) locate(a app.App, at project.Cluster) (news bool) {
+	l := location{by: identity.Kubeconfig{ClusterServer: a.Kubeconfig.ClusterServer, ClusterName: a.Kubeconfig.ClusterName}, cluster: at}
+	c.projects.mu.Lock()
+	news = !reflect.DeepEqual(c.projects.located[a.Key], l)
+	c.projects.located[a.Key] = l
+	c.projects.mu.Unlock()
+	if news {
+		c.rebindWhere(func(e *appEntry) bool { return e.app.Key == a.Key })
+	}
+	return news
+}
+
+// forgetLocation forgets the cluster of an app that is gone.
+func (c *Controller) forgetLocation(key app.Key) {
+	c.projects.mu.Lock()
+	defer c.projects.mu.Unlock()
+	delete(c.projects.located, key)
 }
 
 // waitForProjects is the pause of an app while it is not known yet what its project permits; 0 where that is known.
@@ -104,10 +140,16 @@ func (c *Controller) waitForProjects(a app.App) time.Duration {
 
 // rebind binds the apps of a project again, and runs them; with an empty name all that have a project.
 func (c *Controller) rebind(name string) {
+	c.rebindWhere(func(e *appEntry) bool {
+		return e.app.Member.Project != "" && (name == "" || e.app.Member.Project == name)
+	})
+}
+
+func (c *Controller) rebindWhere(is func(*appEntry) bool) {
 	var changed []app.Key
 	c.mu.Lock()
 	for key, e := range c.appSet {
-		if e.app.Member.Project == "" || name != "" && e.app.Member.Project != name {
+		if !is(e) {
 			continue
 		}
 		cr := c.withResource(*e).cr

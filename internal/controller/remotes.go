@@ -15,7 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/source/cloud"
@@ -112,32 +112,45 @@ func (c *Controller) route(ctx context.Context, a app.App) (app.App, error) {
 
 // targetFor returns the target of an app, which counts as used by it; refused says why there is none but own.
 func (c *Controller) targetFor(ctx context.Context, a app.App) (to *target, refused, err error) {
-	if !a.Kubeconfig.IsSet() || len(a.Problems) > 0 {
+	named := a.Kubeconfig.IsNamed()
+	if !named && (!a.Kubeconfig.IsSet() || len(a.Problems) > 0) {
 		return c.targets.own, nil, nil
 	}
 	if c.Remotes == nil {
 		return c.targets.own, errors.New("this truce works for its own cluster alone"), nil
 	}
-	k, refused, err := remote.ReadKubeconfig(ctx, c.Cluster, c.Remotes.Clouds(), a)
-	if refused != nil || err != nil {
-		return c.targets.own, refused, err
+	found, err := remote.LocateCluster(ctx, c.Cluster, c.Remotes.Clouds(), a)
+	if err != nil || found.Refused != nil {
+		return c.targets.own, found.Refused, err
 	}
-	to, err = c.targets.use(c, a.Key, k)
+	if named && c.locate(a, found.Cluster) {
+		return c.targets.own, nil, errLocated
+	}
+	if len(a.Problems) > 0 || found.Cluster.Own {
+		return c.targets.own, nil, nil
+	}
+	to, err = c.targets.use(c, a.Key, found.Kubeconfig)
 	if err != nil {
 		return c.targets.own, fmt.Errorf("%s: %w", a.TargetName(), err), nil
 	}
 	return to, nil, nil
 }
 
-// followKubeconfig watches the Secret or ConfigMap that says in which cluster an app's objects are, and no other one.
+// followKubeconfig watches what says in which cluster an app's objects are, and nothing else: a Secret, a ConfigMap, or the Secrets of Argo CD's clusters.
 func (c *Controller) followKubeconfig(a app.App) {
-	var all []health.Check
-	if a.Kubeconfig.IsSet() && len(a.Problems) == 0 && c.Remotes != nil {
-		id := object.ID{Kind: "Secret", Namespace: a.Key.Namespace, Name: a.Kubeconfig.Secret}
-		if a.Kubeconfig.ConfigMap != "" {
-			id.Kind, id.Name = "ConfigMap", a.Kubeconfig.ConfigMap
-		}
-		all = []health.Check{{ID: id, Version: "v1"}}
+	secret := live.Interest{GVK: object.GVK{Version: "v1", Kind: "Secret"}, Namespace: a.Key.Namespace, Depth: live.Metadata}
+	var all []live.Interest
+	switch k := a.Kubeconfig; {
+	case c.Remotes == nil:
+	case k.IsNamed():
+		secret.Namespace, secret.Selector = a.ClusterNamespace(), identity.ClusterSecrets
+		all = []live.Interest{secret}
+	case !k.IsSet() || len(a.Problems) > 0:
+	case k.ConfigMap != "":
+		all = []live.Interest{{GVK: object.GVK{Version: "v1", Kind: "ConfigMap"}, Namespace: a.Key.Namespace, Name: k.ConfigMap, Depth: live.Metadata}}
+	default:
+		secret.Name = k.Secret
+		all = []live.Interest{secret}
 	}
 	c.targets.follower.follow(a.Key, all)
 }

@@ -57,10 +57,13 @@ func (e *Engine) sameCluster(a app.App, saved inventory.Record, now string) erro
 		return nil
 	}
 	advice := "correct spec.kubeConfig or what it refers to"
+	if a.Member.Project != "" { // an Application
+		advice = "correct spec.destination or the Secret of the cluster"
+	}
 	if !a.Deleting {
 		advice += fmt.Sprintf("; or, to leave those objects where they are and go on here, set the annotation %s: %q", identity.MovedToKey, shownCluster(now))
 	} else {
-		advice += "; or set " + orphanField(a) + " to leave them where they are"
+		advice += "; or " + orphanAdvice(a) + " to leave them where they are"
 	}
 	return fmt.Errorf("its %d objects are in the cluster %s, and not in the cluster %s that is reached now: nothing is applied or deleted; %s",
 		len(saved.Entries), shownCluster(was), shownCluster(now), advice)
@@ -100,18 +103,21 @@ func (e *Engine) removable(ctx context.Context, a app.App, saved inventory.Recor
 	if e.Remote != nil {
 		var err error
 		if now, err = e.Remote.Identify(ctx); err != nil {
-			return fmt.Errorf("%s: %w; its objects are deleted when it can be reached; if it is gone for good, set %s", a.TargetName(), err, orphanField(a))
+			return fmt.Errorf("%s: %w; its objects are deleted when it can be reached; if it is gone for good, %s", a.TargetName(), err, orphanAdvice(a))
 		}
 	}
 	return e.sameCluster(a, saved, now)
 }
 
-// orphanField is the field by which a custom resource that is being deleted leaves its objects.
-func orphanField(a app.App) string {
+// orphanAdvice is how a custom resource that is being deleted is made to leave its objects.
+func orphanAdvice(a app.App) string {
 	if a.Release != nil {
-		return "spec.suspend: true" // helm-controller uninstalls no release of a suspended HelmRelease
+		return "set spec.suspend: true" // helm-controller uninstalls no release of a suspended HelmRelease
 	}
-	return "spec.deletionPolicy: Orphan"
+	if len(a.Finalizers) > 0 {
+		return "remove the finalizer " + a.Finalizers[0] // as Argo CD says whether objects go with an Application
+	}
+	return "set spec.deletionPolicy: Orphan"
 }
 
 // Detach ends an app in this engine, since its objects are another engine's from now on, or none's: they stay as they are, and so does its inventory.

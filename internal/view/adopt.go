@@ -41,12 +41,12 @@ func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
 	if err != nil {
 		return Adoption{}, err
 	}
-	out := Adoption{Way: how.read(translate, there.App).Adoption.Mode}
+	out := Adoption{Way: c.app(ctx, how, translate, there.App).Adoption.Mode}
 	if out.Already = out.Way == app.TakeBeside || out.Way == app.TakeAlone; !out.Already {
 		if err := c.keptByGenerator(ctx, there.App); err != nil { // first: it takes off the very annotation that lets go
 			return out, err
 		}
-		if out.Way, err = c.letGo(ctx, there.App, how.read(translate, unmoved(there.App))); err != nil {
+		if out.Way, err = c.letGo(ctx, there.App, c.app(ctx, how, translate, unmoved(there.App))); err != nil {
 			return out, err
 		}
 	}
@@ -64,7 +64,7 @@ func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
 		return out, err
 	}
 	var newest time.Time
-	out.Detail, newest, err = c.foresee(ctx, after.App, how.read(translate, after.App), how)
+	out.Detail, newest, err = c.foresee(ctx, after.App, c.app(ctx, how, translate, after.App), how)
 	if newest.After(out.At) { // the clock of the API server is ahead of ours
 		out.At = newest
 	}

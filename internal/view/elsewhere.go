@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,14 +36,14 @@ func (c *Cluster) inClusterOf(ctx context.Context, a app.App) (there *Cluster, e
 	fail := func(err error) (*Cluster, func(), error) {
 		return c, func() {}, fmt.Errorf("look into %s: %s", a.TargetName(), redact.MaskText(err.Error()))
 	}
-	k, refused, err := remote.ReadKubeconfig(ctx, c.cluster, c.clusters.Clouds(), a)
-	if refused != nil {
-		err = refused
+	if a.Kubeconfig.Refused != "" { // which names the cluster
+		return c, func() {}, errors.New(a.Kubeconfig.Refused)
 	}
-	if err != nil {
+	found, err := remote.LocateCluster(ctx, c.cluster, c.clusters.Clouds(), a)
+	if err = cmp.Or(found.Refused, err); err != nil {
 		return fail(err)
 	}
-	r, err := c.clusters.Open(k)
+	r, err := c.clusters.Open(found.Kubeconfig)
 	if err != nil {
 		return fail(err)
 	}
@@ -62,7 +63,20 @@ func (c *Cluster) inClusterOf(ctx context.Context, a app.App) (there *Cluster, e
 	return &out, r.Connection.Close, nil
 }
 
-// isElsewhere reports whether the objects of an app are in another cluster.
+// clusterOf is inClusterOf for a custom resource.
+func (c *Cluster) clusterOf(ctx context.Context, cr object.Object) (there *Cluster, end func(), err error) {
+	a := registry.AppDialects()[cr.GVK()].App(cr, app.Policy{})
+	if a.Kubeconfig.IsNamed() {
+		how, err := c.process(ctx, a.Key)
+		if err != nil {
+			return c, func() {}, err
+		}
+		a = c.app(ctx, how, registry.AppDialects()[cr.GVK()], cr)
+	}
+	return c.inClusterOf(ctx, a)
+}
+
+// isElsewhere reports whether the objects of an app are in another cluster, or may be.
 func isElsewhere(cr object.Object) bool {
 	return registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Kubeconfig.IsSet()
 }
@@ -89,7 +103,7 @@ func (t *explanation) gatherThere(ctx context.Context) (bool, error) {
 		if !t.lists(cr) {
 			continue
 		}
-		there, leave, err := t.inClusterOf(ctx, registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}))
+		there, leave, err := t.clusterOf(ctx, cr)
 		defer leave()
 		if err != nil {
 			return true, fmt.Errorf("%s is an object of %s: %w", t.subject.ID, appKeyOf(cr), err)
@@ -110,7 +124,7 @@ func (c *Cluster) explainThere(ctx context.Context, q explain.Question, otherwis
 		if q.Of.Name != "" && q.Of != appKeyOf(cr) {
 			continue
 		}
-		there, leave, err := c.inClusterOf(ctx, registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}))
+		there, leave, err := c.clusterOf(ctx, cr)
 		defer leave()
 		if err == nil {
 			err = t.find(ctx, there.objectClient())

@@ -138,7 +138,7 @@ func (t *explanation) describedOf(ctx context.Context, cr object.Object) (desire
 	if err != nil {
 		return desired.Set{}, err
 	}
-	a := how.read(registry.AppDialects()[cr.GVK()], cr)
+	a := t.app(ctx, how, registry.AppDialects()[cr.GVK()], cr)
 	if err := refusal(a); err != nil {
 		return desired.Set{}, err
 	}
@@ -179,7 +179,7 @@ func (t *explanation) walk(ctx context.Context, cr object.Object) error {
 	}
 	s.Notes = how.notes
 	translate := registry.AppDialects()[cr.GVK()]
-	a := how.read(translate, cr)
+	a := t.app(ctx, how, translate, cr)
 	s.App = &a
 	if err := refusal(a); err != nil {
 		a.Source = translate.App(cr, how.policy).Source // to be shown only

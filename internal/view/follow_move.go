@@ -89,7 +89,10 @@ func (c *Cluster) neutral(ctx context.Context, key app.Key) (app.App, error) {
 		return app.App{}, err
 	}
 	how, err := c.process(ctx, key)
-	return how.read(translate, there.App), err
+	if err != nil {
+		return app.App{}, err
+	}
+	return c.app(ctx, how, translate, there.App), nil
 }
 
 // watchMoving returns when all first lists have come. What is in none of them has nothing that could move.

@@ -63,7 +63,7 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	if err != nil {
 		return Detail{}, err
 	}
-	a := how.read(translate, cr)
+	a := c.app(ctx, how, translate, cr)
 	asked := a
 	asked.Suspended = false // who asks for the difference wants it, also of an app that stands still
 	if a.Policy.Mode == app.Enforce {

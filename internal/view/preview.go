@@ -102,7 +102,7 @@ func (c *Cluster) build(ctx context.Context, key app.Key, p Preview) (app.App, [
 	if err != nil {
 		return app.App{}, nil, err
 	}
-	a := how.read(translate, cr)
+	a := c.app(ctx, how, translate, cr)
 	if len(a.Problems) > 0 {
 		return a, nil, exit.WithCode(exit.Usage, fmt.Errorf("%s: %s", key, a.Problems[0]))
 	}

@@ -1,11 +1,13 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/apply/impersonate"
+	"github.com/truce-gitops/truce/internal/apply/remote"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -13,9 +15,23 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// read is an app as the controller reads it: with its policies, and bound by its project and the rules for tenants.
-func (p *controllerSettings) read(translate dialect.Apps, cr object.Object) app.App {
-	return p.tenancy.Bind(translate.App(cr, p.policy).InProject(p.projects))
+// app is an app as the controller reads it: with its policies, in the cluster that it names, and bound by its project and the rules for tenants.
+func (c *Cluster) app(ctx context.Context, how controllerSettings, translate dialect.Apps, cr object.Object) app.App {
+	read := translate.App(cr, how.policy)
+	a := how.bind(read)
+	if !a.Kubeconfig.IsNamed() {
+		return a
+	}
+	found, err := remote.LocateCluster(ctx, c.cluster, c.clusters.Clouds(), a)
+	if err = cmp.Or(found.Refused, err); err != nil {
+		a.Kubeconfig.Refused = redact.MaskText(err.Error())
+		return a
+	}
+	return how.bind(read.InCluster(found.Cluster))
+}
+
+func (p *controllerSettings) bind(a app.App) app.App {
+	return p.tenancy.Bind(a.InProject(p.projects))
 }
 
 // refusal is why the controller does not run an app at all because of another namespace; nil for one that it runs.

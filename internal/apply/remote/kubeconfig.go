@@ -20,9 +20,9 @@ import (
 // kubeconfigKeys are the keys of a Secret that hold a kubeconfig where none is named (Flux's KubeConfigReference).
 var kubeconfigKeys = []string{"value", "value.yaml"}
 
-// ReadKubeconfig reads, with the rights of a client of the cluster of an app's custom resource, how the app's other cluster is connected to. refused says
+// readKubeconfig reads, with the rights of a client of the cluster of an app's custom resource, how the app's other cluster is connected to. refused says
 // why what is there cannot be used; the error is about the client's cluster, and may pass.
-func ReadKubeconfig(ctx context.Context, home *cluster.Client, clouds *cloud.Exchange, a app.App) (k cluster.Kubeconfig, refused, err error) {
+func readKubeconfig(ctx context.Context, home *cluster.Client, clouds *cloud.Exchange, a app.App) (k cluster.Kubeconfig, refused, err error) {
 	if a.Kubeconfig.ConfigMap != "" {
 		return readReference(ctx, home, clouds, a)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
@@ -37,6 +38,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 		UID:              cr.UID(),
 		Generation:       cr.Generation(),
 		DefaultNamespace: app.DefaultNamespace{Name: r.destination(spec.Destination)},
+		Kubeconfig:       clusterOf(spec.Destination),
 		Interval:         interval,
 		Timeout:          timeout,
 		Deleting:         cr.At("metadata", "deletionTimestamp") != nil,
@@ -62,6 +64,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 	a.Terminating, a.TerminatingRequest = terminating(cr)
 	r.history(spec)
 	a.Member = memberOf(cr, spec)
+	a.MovedTo, _ = cr.Annotation(identity.MovedToKey)
 	r.annotations(cr)
 	r.compareOptions(cr)
 	r.adoption(cr, &a)
@@ -75,23 +78,27 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 // The cluster that an Application is in, by Argo CD's names.
 const (
 	inCluster       = "in-cluster"
-	inClusterServer = "https://kubernetes.default.svc"
+	inClusterServer = identity.OwnServer
 )
 
 // destination returns the namespace of objects that name none.
 func (r *reading) destination(d destination) string {
-	const elsewhere = "not supported yet; objects go to the cluster that the Application is in: "
 	switch {
 	case d.Server != "" && d.Name != "":
 		r.Problem("spec.destination", "has both server and name; want one of them")
 	case d.Server == "" && d.Name == "":
 		r.Problem("spec.destination", "names no cluster: want server: %s", inClusterServer)
-	case d.Name != "" && d.Name != inCluster:
-		r.Problem("spec.destination.name", elsewhere+inCluster)
-	case d.Server != "" && strings.TrimSuffix(d.Server, "/") != inClusterServer:
-		r.Problem("spec.destination.server", elsewhere+inClusterServer)
 	}
 	return r.Namespace("spec.destination.namespace", d.Namespace)
+}
+
+// clusterOf names the cluster of a destination; the zero value is the one that the Application is in.
+func clusterOf(d destination) identity.Kubeconfig {
+	server := strings.TrimSuffix(d.Server, "/")
+	if d.Name == inCluster || server == inClusterServer {
+		return identity.Kubeconfig{}
+	}
+	return identity.Kubeconfig{ClusterServer: server, ClusterName: d.Name}
 }
 
 func (r *reading) history(spec applicationSpec) {

@@ -3,6 +3,7 @@ package argocd
 import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
@@ -13,7 +14,7 @@ func (r *reading) policy(cr object.Object, process app.Policy) app.Policy {
 }
 
 // annotationsRead are the annotations of truce that this dialect reads.
-var annotationsRead = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, reader.ApproveKey, reader.GuardKey}
+var annotationsRead = []string{reader.ModeKey, reader.AdoptedKey, reader.AdoptedAtKey, reader.LostKey, reader.ClaimsKey, reader.PauseKey, reader.AdditionsKey, identity.MovedToKey, reader.ApproveKey, reader.GuardKey}
 
 // annotations refuses those that contradict each other, and reports what may be a typing error.
 func (r *reading) annotations(cr object.Object) {

@@ -13,8 +13,7 @@ import (
 // Projects translates AppProject. Its zero value is ready.
 type Projects struct{}
 
-// projectSpec is that of Argo CD's AppProject, as far as it is read. Roles, the monitoring of orphaned resources and clusters of projects bound no
-// application of this cluster.
+// projectSpec is that of Argo CD's AppProject, as far as it is read. Roles and the monitoring of orphaned resources bound no application.
 type projectSpec struct {
 	Description                     string                  `json:"description,omitempty"`
 	SourceRepos                     []string                `json:"sourceRepos,omitempty"`
@@ -30,7 +29,7 @@ type projectSpec struct {
 	SourceIntegrity                 json.RawMessage         `json:"sourceIntegrity,omitempty"`
 	Roles                           json.RawMessage         `json:"roles,omitempty"`
 	OrphanedResources               json.RawMessage         `json:"orphanedResources,omitempty"`
-	PermitOnlyProjectScopedClusters json.RawMessage         `json:"permitOnlyProjectScopedClusters,omitempty"`
+	PermitOnlyProjectScopedClusters bool                    `json:"permitOnlyProjectScopedClusters,omitempty"`
 }
 
 type projectDestination struct {
@@ -79,7 +78,8 @@ func (Projects) Project(cr object.Object) project.Project {
 	}
 	p := project.Project{
 		Namespace: cr.Namespace(), Name: cr.Name(), Repositories: spec.SourceRepos, AppNamespaces: spec.SourceNamespaces,
-		Cluster: project.Kinds{Allowed: kindsOf(spec.ClusterResourceWhitelist), Denied: kindsOf(spec.ClusterResourceBlacklist)},
+		OnlyOwnClusters: spec.PermitOnlyProjectScopedClusters,
+		Cluster:         project.Kinds{Allowed: kindsOf(spec.ClusterResourceWhitelist), Denied: kindsOf(spec.ClusterResourceBlacklist)},
 	}
 	for _, d := range spec.Destinations {
 		p.Destinations = append(p.Destinations, project.Destination(d))
@@ -148,6 +148,9 @@ func memberOf(cr object.Object, spec applicationSpec) project.Member {
 	m := project.Member{
 		Project: spec.Project, Namespace: cr.Namespace(), Name: cr.Name(),
 		Destination: project.Destination{Server: inClusterServer, Name: inCluster, Namespace: spec.Destination.Namespace},
+	}
+	if k := clusterOf(spec.Destination); k.IsSet() {
+		m.Destination.Server, m.Destination.Name = k.ClusterServer, k.ClusterName
 	}
 	if m.Project == "" {
 		m.Project = project.Default

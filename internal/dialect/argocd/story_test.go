@@ -104,6 +104,9 @@ func appText(a app.App) string {
 		line(p.Field, partText(p))
 	}
 	line("home", homeText(a.DefaultNamespace))
+	if a.Kubeconfig.IsSet() {
+		line("in", a.TargetName())
+	}
 	line("times", fmt.Sprintf("every %s, within %s, again after %s times %d up to %s, %d times", a.Interval, a.Timeout, a.Retry, a.Backoff.Factor, a.Backoff.Max, a.Backoff.Limit))
 	line("suspended", a.Suspended)
 	line("request", a.Request)

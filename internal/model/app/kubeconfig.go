@@ -1,5 +1,7 @@
 package app
 
+import "cmp"
+
 // KubeconfigName names the Secret or ConfigMap that says in which cluster the app's objects are, for messages.
 func (a App) KubeconfigName() string {
 	if a.Kubeconfig.ConfigMap != "" {
@@ -10,6 +12,9 @@ func (a App) KubeconfigName() string {
 
 // TargetName names the other cluster that the app's objects are in, for messages.
 func (a App) TargetName() string {
+	if a.Kubeconfig.IsNamed() {
+		return "cluster " + cmp.Or(a.Kubeconfig.ClusterName, a.Kubeconfig.ClusterServer)
+	}
 	if a.Kubeconfig.ConfigMap != "" {
 		return "the cluster of " + a.KubeconfigName()
 	}

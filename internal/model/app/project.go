@@ -43,6 +43,22 @@ func (a App) InProject(known project.Known) App {
 	return a
 }
 
+// InCluster is the app with what is known of the cluster that its destination names.
+func (a App) InCluster(c project.Cluster) App {
+	a.Member.Cluster = c
+	a.Member.Destination.Server, a.Member.Destination.Name = c.Server, c.Name
+	a.Kubeconfig.Own = c.Own
+	return a
+}
+
+// ClusterNamespace is where the Secret of a named cluster is: beside the project of the app, as in Argo CD, or beside the app where that has none.
+func (a App) ClusterNamespace() string {
+	if a.Project != nil {
+		return a.Project.Namespace
+	}
+	return a.Key.Namespace
+}
+
 // refusedBy is an app that its project refuses. One that is being deleted goes all the same: what the project does not permit stays.
 func (a App) refusedBy(why string) App {
 	if !a.Deleting {
@@ -51,8 +67,11 @@ func (a App) refusedBy(why string) App {
 	return a
 }
 
-// ProjectRefusal says why the app's project does not permit an object; empty where it does, or where there is none.
+// ProjectRefusal says why the app's project, or the Secret of its cluster, does not permit an object; empty where they do, or where there is none.
 func (a App) ProjectRefusal(id object.ID) string {
+	if why := a.Member.Cluster.RefusalOf(id); why != "" {
+		return why
+	}
 	if a.Project == nil {
 		return ""
 	}

@@ -15,7 +15,7 @@ func TestAnAppIsBoundByItsProject(t *testing.T) {
 	all := []project.Destination{{Server: "*", Namespace: "*"}}
 	in := func(name string) app.App {
 		return app.App{
-			Member: project.Member{Project: name, Namespace: "argocd", Name: "web", Repositories: []string{"https://git.example/web"}, Destination: project.Destination{Server: "https://a", Namespace: "shop"}},
+			Member: project.Member{Project: name, Namespace: "argocd", Name: "web", Repositories: []string{"https://git.example/web"}, Destination: project.Destination{Server: "https://a", Name: "a", Namespace: "shop"}},
 			Policy: app.Policy{Mode: app.Enforce},
 		}
 	}

@@ -25,6 +25,7 @@ type Project struct {
 	Namespaced      Kinds
 	Accounts        []Account
 	Windows         []Window
+	OnlyOwnClusters bool // it permits the clusters alone that are its own
 	// Problems are what of it cannot be read, or carried out: there is nothing that it permits then.
 	Problems []string
 }
@@ -56,10 +57,11 @@ type Member struct {
 	Project         string // name
 	Namespace, Name string // of the app
 	Repositories    []string
-	Destination     Destination // Server and Name are both set; an empty Namespace is the one that each object names
+	Destination     Destination // Server and Name are both set once the cluster is known; an empty Namespace is the one that each object names
+	Cluster         Cluster
 }
 
-// Refusal says why an app may not be what it is in the project; empty for no reason.
+// Refusal says why an app may not be what it is in the project; empty for no reason. Where its objects go is not judged before its cluster is known.
 func (p Project) Refusal(m Member) string {
 	if why := p.unfollowed(); why != "" {
 		return why
@@ -69,7 +71,10 @@ func (p Project) Refusal(m Member) string {
 			return fmt.Sprintf("application repo %s is not permitted in project '%s'", withoutCredentials(repository), p.Name)
 		}
 	}
-	if !p.allowsDestination(m.Destination) {
+	if !m.Destination.isKnown() {
+		return ""
+	}
+	if !p.allowsDestination(m.Destination) || p.OnlyOwnClusters && m.Cluster.Project != p.Name {
 		return fmt.Sprintf("application destination server '%s' and namespace '%s' do not match any of the allowed destinations in project '%s'",
 			m.Destination.Server, m.Destination.Namespace, p.Name)
 	}
@@ -97,7 +102,7 @@ func (p Project) RefusalOf(id object.ID, in Destination) string {
 		return fmt.Sprintf("resource %s:%s is not permitted in project %s", id.Group, id.Kind, p.Name)
 	}
 	in.Namespace = id.Namespace
-	if id.Namespace != "" && !p.allowsDestination(in) {
+	if id.Namespace != "" && in.isKnown() && !p.allowsDestination(in) {
 		return fmt.Sprintf("namespace %s is not permitted in project '%s'", id.Namespace, p.Name)
 	}
 	return ""
@@ -105,6 +110,9 @@ func (p Project) RefusalOf(id object.ID, in Destination) string {
 
 // AccountFor returns the service account as which an app's objects are written; empty names where the project names none for them.
 func (p Project) AccountFor(m Member) (namespace, name string) {
+	if !m.Destination.isKnown() {
+		return "", ""
+	}
 	for _, a := range p.Accounts {
 		if !matchesPattern(a.Where.Server, m.Destination.Server) && !matchesPattern(a.Where.Server, m.Destination.Name) || !matchesPattern(a.Where.Namespace, m.Destination.Namespace) {
 			continue
