@@ -62,6 +62,15 @@ func TestAnAppProjectBoundsItsApplications(t *testing.T) {
 	w.await(w.Watch(t, configmaps, w.ns, "settings"), func(o *unstructured.Unstructured) bool { return text(o, "data", "colour") == "blue" })
 	w.inSync("my-app")
 
+	w.project("team", everywhere+`, namespaceResourceWhitelist: [{group: apps, kind: Deployment}]`)
+	w.argoCondition("my-app", "SyncError", "resource :ConfigMap is not permitted in project team")
+	w.project("shared", `namespaceResourceWhitelist: [{group: "", kind: ConfigMap}]`)
+	w.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-cm, namespace: `+w.ns+`}, data: {globalProjects: '[{projectName: shared, labelSelector: {matchExpressions: [{key: alone, operator: DoesNotExist}]}}]'}}`)
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return len(entries(o, "status", "conditions")) == 0 })
+	w.saysOf(run, 0, "app diff my-app")
+	w.kubectl("-n", w.ns, "delete", "configmap", "argocd-cm")
+	w.argoCondition("my-app", "SyncError", "resource :ConfigMap is not permitted in project team")
+
 	w.project("team", `sourceRepos: ["https://git.example/*"], destinations: [{server: "*", namespace: "*"}]`)
 	w.argoCondition("my-app", "InvalidSpecError", "is not permitted in project 'team'")
 	w.kubectl("-n", w.ns, "scale", "deployment/my-app", "--replicas=5")

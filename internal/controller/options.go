@@ -130,6 +130,9 @@ type Kinds struct {
 	Projects interface {
 		Kind() object.GVK
 		Project(cr object.Object) project.Project
+		// Settings name the ConfigMap that says which projects others inherit from, and Globals reads it.
+		Settings() (object.GVK, string)
+		Globals(cm object.Object) []project.Global
 	}
 	Fields FieldLoss // nil for never asking
 	// ValuesSelector selects the ConfigMaps and Secrets whose change runs the apps that take variables from them; empty for all.

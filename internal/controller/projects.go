@@ -22,6 +22,8 @@ type projects struct {
 	mu    sync.RWMutex
 	known project.Known
 	byKey map[app.Key]project.Project
+	// globals are what the settings of each namespace say is inherited.
+	globals map[string][]project.Global
 	// located are the clusters of the apps that name one, as their Secrets describe them.
 	located map[app.Key]location
 }
@@ -39,13 +41,16 @@ var errLocated = errors.New("the app is bound again")
 func (c *Controller) watchProjects(ctx context.Context) {
 	c.projects.byKey = map[app.Key]project.Project{}
 	c.projects.located = map[app.Key]location{}
+	c.projects.globals = map[string][]project.Global{}
 	if c.Kinds.Projects == nil {
 		c.projects.known.State = project.Unserved
 		return
 	}
 	for _, namespace := range c.Namespaces.Each() {
 		i := live.Interest{GVK: c.Kinds.Projects.Kind(), Namespace: namespace, Depth: live.Full}
-		c.projects.watches = append(c.projects.watches, c.Watcher.Watch(ctx, i, c.onProjectEvent))
+		gvk, name := c.Kinds.Projects.Settings()
+		settings := live.Interest{GVK: gvk, Namespace: namespace, Name: name, Depth: live.Full}
+		c.projects.watches = append(c.projects.watches, c.Watcher.Watch(ctx, i, c.onProjectEvent), c.Watcher.Watch(ctx, settings, c.onProjectSettings))
 	}
 }
 
@@ -95,6 +100,22 @@ func (c *Controller) onProjectEvent(ev live.Event) {
 	c.projects.mu.Unlock()
 	if !awaited {
 		c.rebind(ev.ID.Name)
+	}
+}
+
+func (c *Controller) onProjectSettings(ev live.Event) {
+	var now []project.Global
+	if !ev.Gone {
+		now = c.Kinds.Projects.Globals(ev.Object)
+	}
+	c.projects.mu.Lock()
+	same := reflect.DeepEqual(c.projects.globals[ev.ID.Namespace], now)
+	c.projects.globals[ev.ID.Namespace] = now
+	c.projects.known.Globals = slices.Concat(slices.Collect(maps.Values(c.projects.globals))...)
+	awaited := c.projects.known.State == project.Awaited
+	c.projects.mu.Unlock()
+	if !awaited && !same {
+		c.rebind("")
 	}
 }
 

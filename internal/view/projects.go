@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/project"
 )
 
@@ -34,8 +35,18 @@ func (c *Cluster) projects(ctx context.Context, key app.Key) project.Known {
 		return project.Known{State: project.Refused, Err: fmt.Errorf("list AppProjects: %w", err)}
 	}
 	known := project.Known{State: project.Listed}
+	settings := map[string]bool{}
 	for _, o := range list.Items {
 		known.All = append(known.All, argocd.Projects{}.Project(o.Object))
+		settings[o.GetNamespace()] = true
+	}
+	gvk, name := argocd.Projects{}.Settings()
+	for namespace := range settings {
+		cm, err := nilIfAbsent(c.engine.Live.Get(ctx, gvk, object.ID{Kind: gvk.Kind, Namespace: namespace, Name: name}))
+		if err != nil {
+			return project.Known{State: project.Refused, Err: fmt.Errorf("read ConfigMap %s/%s: %w", namespace, name, err)}
+		}
+		known.Globals = append(known.Globals, argocd.Projects{}.Globals(cm)...)
 	}
 	return known
 }

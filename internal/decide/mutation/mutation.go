@@ -14,6 +14,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/selector"
 )
 
 // Group is the API group of all configurations of admission.
@@ -177,37 +178,10 @@ func (s Subject) selected(m map[string]any) bool {
 	return (namespace == nil || selects(m["namespaceSelector"], namespace)) && selects(m["objectSelector"], LabelsOf(s.Object))
 }
 
-// selects reports whether a label selector (metav1.LabelSelector) matches. No selector matches everything.
-func selects(selector any, of map[string]string) bool {
-	m, _ := selector.(map[string]any)
-	wanted, _ := m["matchLabels"].(map[string]any)
-	for k, v := range wanted {
-		if is, there := of[k]; !there || is != v {
-			return false
-		}
-	}
-	list, _ := m["matchExpressions"].([]any)
-	return !slices.ContainsFunc(list, func(e any) bool {
-		r, _ := e.(map[string]any)
-		return !required(r, of)
-	})
-}
-
-// required reports whether labels meet one requirement of a selector.
-func required(r map[string]any, of map[string]string) bool {
-	key, _ := r["key"].(string)
-	is, there := of[key]
-	switch r["operator"] {
-	case "In":
-		return there && listHasAny(r, "values", is)
-	case "NotIn":
-		return !there || !listHasAny(r, "values", is)
-	case "Exists":
-		return there
-	case "DoesNotExist":
-		return !there
-	}
-	return true
+// selects reports whether a label selector matches. No selector matches everything; one that the API server would not take may match.
+func selects(v any, of map[string]string) bool {
+	s, err := selector.ReadSelector(v)
+	return err != nil || s.Matches(of)
 }
 
 // Written returns what admission is asked to admit when Git's object is applied to the live one, as far as selectors read it: with the labels

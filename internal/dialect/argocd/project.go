@@ -6,8 +6,11 @@ import (
 	"strings"
 	"time"
 
+	"sigs.k8s.io/yaml"
+
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/project"
+	"github.com/truce-gitops/truce/internal/model/selector"
 )
 
 // Projects translates AppProject. Its zero value is ready.
@@ -77,7 +80,7 @@ func (Projects) Project(cr object.Object) project.Project {
 		r.Fields("spec", cr["spec"], &spec)
 	}
 	p := project.Project{
-		Namespace: cr.Namespace(), Name: cr.Name(), Repositories: spec.SourceRepos, AppNamespaces: spec.SourceNamespaces,
+		Namespace: cr.Namespace(), Name: cr.Name(), Labels: labelsOf(cr), Repositories: spec.SourceRepos, AppNamespaces: spec.SourceNamespaces,
 		OnlyOwnClusters: spec.PermitOnlyProjectScopedClusters,
 		Cluster:         project.Kinds{Allowed: kindsOf(spec.ClusterResourceWhitelist), Denied: kindsOf(spec.ClusterResourceBlacklist)},
 	}
@@ -104,6 +107,53 @@ func (Projects) Project(cr object.Object) project.Project {
 		p.Problems = append(p.Problems, problem.String())
 	}
 	return p
+}
+
+func labelsOf(cr object.Object) map[string]string {
+	all, _ := cr.At("metadata", "labels").(map[string]any)
+	out := map[string]string{}
+	for key := range all {
+		out[key], _ = cr.Label(key)
+	}
+	return out
+}
+
+// settingsName is the ConfigMap with the settings of an Argo CD.
+const settingsName = "argocd-cm"
+
+// globalProject is an entry of globalProjects in it.
+type globalProject struct {
+	ProjectName   string `json:"projectName"`
+	LabelSelector any    `json:"labelSelector"`
+}
+
+// Settings name the ConfigMap that Globals reads.
+func (Projects) Settings() (object.GVK, string) {
+	return object.GVK{Version: "v1", Kind: "ConfigMap"}, settingsName
+}
+
+// Globals reads from the settings of an Argo CD which projects others inherit from; none of another ConfigMap.
+func (Projects) Globals(cm object.Object) []project.Global {
+	text := cm.StringAt("data", "globalProjects")
+	if cm.Name() != settingsName || text == "" {
+		return nil
+	}
+	var out []project.Global
+	unread := func(err error) []project.Global {
+		return []project.Global{{Namespace: cm.Namespace(), Problem: fmt.Sprintf("globalProjects in ConfigMap %s/%s cannot be read: %v", cm.Namespace(), settingsName, err)}}
+	}
+	var all []globalProject
+	if err := yaml.Unmarshal([]byte(text), &all); err != nil {
+		return unread(err)
+	}
+	for _, g := range all {
+		selects, err := selector.ReadSelector(g.LabelSelector)
+		if err != nil {
+			return unread(err)
+		}
+		out = append(out, project.Global{Namespace: cm.Namespace(), Project: g.ProjectName, Selects: selects})
+	}
+	return out
 }
 
 func kindsOf(all []projectKind) []project.Kind {

@@ -1,9 +1,15 @@
 package rules
 
 import (
+	"fmt"
+	"maps"
+	"slices"
+
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/project"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // refusedByProjects finds what the AppProjects of the repository do not permit: apps, and objects of them. Where the repository has several of the name, as
@@ -26,13 +32,23 @@ func (j *checker) refusedByProjects() []Finding {
 	return out
 }
 
+// objectsOutsideOfProject has one finding for each reason.
 func (j *checker) objectsOutsideOfProject(u discover.Unit, bounds []project.Project) []Finding {
 	var out []Finding
+	refused := map[string][]desired.Object{}
 	for _, o := range u.Objects {
-		why := everyRefusal(bounds, func(p project.Project) string { return p.RefusalOf(o.ID, u.App.Member.Destination) })
-		if why != "" {
-			out = append(out, Finding{Unit: u.Name(), Object: o.ID, Place: j.files.whole(o), Message: o.ID.String() + " is refused by truce: " + why, Remedy: "permit it in the AppProject, or leave it out"})
+		if why := everyRefusal(bounds, func(p project.Project) string { return p.RefusalOf(o.ID, u.App.Member.Destination) }); why != "" {
+			refused[why] = append(refused[why], o)
 		}
+	}
+	for _, why := range slices.Sorted(maps.Keys(refused)) {
+		first, others := refused[why][0], ""
+		if n := len(refused[why]) - 1; n > 0 {
+			others = fmt.Sprintf(" (and %d more)", n)
+		}
+		out = append(out, Finding{
+			Unit: u.Name(), Object: first.ID, Place: j.files.whole(first), Message: first.ID.String() + others + " is refused by truce: " + why, Remedy: "permit it in the AppProject, or leave it out",
+		})
 	}
 	return out
 }
@@ -42,7 +58,7 @@ func refusalIn(p project.Project, m project.Member) string {
 	if p.Namespace == "" || m.Namespace == "" {
 		p.Namespace, m.Namespace = "", ""
 	}
-	if found, why := project.ForMember(m, []project.Project{p}); found == nil {
+	if found, why := (project.Known{All: []project.Project{p}}).ForMember(m); found == nil {
 		return why
 	}
 	return p.Refusal(m)
@@ -63,13 +79,30 @@ func everyRefusal(all []project.Project, refusal func(project.Project) string) s
 	return first
 }
 
-// projects are the AppProjects of the repository by name.
+// projects are the AppProjects of the repository by name, with what they inherit. The namespace of some may be given where they are applied: what names none is
+// taken to be in default, and then the namespace distinguishes none. Where the repository does not show the settings of Argo CD, a project with labels may
+// inherit more than is known, and is left out.
 func (j *checker) projects() map[string][]project.Project {
-	out := map[string][]project.Project{}
+	var known project.Known
+	settings := false
 	for _, o := range j.objects() {
-		if o.Data.GVK() == (argocd.Projects{}).Kind() {
-			p := argocd.Projects{}.Project(o.Data)
-			out[p.Name] = append(out[p.Name], p)
+		switch read := (argocd.Projects{}); o.Data.GVK() {
+		case read.Kind():
+			known.All = append(known.All, read.Project(o.Data))
+		case object.GVK{Version: "v1", Kind: "ConfigMap"}:
+			_, name := read.Settings()
+			settings = settings || o.ID.Name == name
+			known.Globals = append(known.Globals, read.Globals(o.Data)...)
+		}
+	}
+	isOpen := func(namespace string) bool { return namespace == "" || namespace == "default" }
+	if slices.ContainsFunc(known.All, func(p project.Project) bool { return isOpen(p.Namespace) }) || slices.ContainsFunc(known.Globals, func(g project.Global) bool { return isOpen(g.Namespace) }) {
+		known = known.Anywhere()
+	}
+	out := map[string][]project.Project{}
+	for _, p := range known.All {
+		if settings || len(p.Labels) == 0 {
+			out[p.Name] = append(out[p.Name], known.Inherit(p))
 		}
 	}
 	return out

@@ -27,7 +27,7 @@ func (a App) InProject(known project.Known) App {
 		return a
 	case project.Listed:
 	}
-	p, why := project.ForMember(a.Member, known.All)
+	p, why := known.ForMember(a.Member)
 	if p != nil {
 		why = p.Refusal(a.Member)
 	}

@@ -18,6 +18,7 @@ import (
 // Project bounds the apps that name it. Its meaning is that of Argo CD's AppProject.
 type Project struct {
 	Namespace, Name string
+	Labels          map[string]string
 	Repositories    []string      // patterns; one that begins with "!" refuses what it matches
 	AppNamespaces   []string      // patterns of other namespaces whose apps may name it
 	Destinations    []Destination // patterns

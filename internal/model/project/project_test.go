@@ -125,7 +125,7 @@ func TestWhichProjectBoundsAnApp(t *testing.T) {
 		}, "", "several namespaces that admit applications of namespace shop: a, b"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p, why := project.ForMember(c.m, c.all)
+			p, why := project.Known{All: c.all}.ForMember(c.m)
 			got := ""
 			if p != nil {
 				got = p.Namespace

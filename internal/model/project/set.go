@@ -11,15 +11,17 @@ const Default = "default"
 
 // Known is what is known of the projects of a cluster.
 type Known struct {
-	State State
-	All   []Project
-	Err   error // why they are Refused
+	State   State
+	All     []Project
+	Globals []Global
+	Err     error // why they are Refused
 }
 
 // In is what a controller knows that works for some namespaces alone; none means all.
 func (k Known) In(namespaces []string) Known {
 	if len(namespaces) > 0 {
 		k.All = slices.DeleteFunc(slices.Clone(k.All), func(p Project) bool { return !slices.Contains(namespaces, p.Namespace) })
+		k.Globals = slices.DeleteFunc(slices.Clone(k.Globals), func(g Global) bool { return !slices.Contains(namespaces, g.Namespace) })
 	}
 	return k
 }
@@ -35,11 +37,20 @@ const (
 	Refused  State = "refused"  // they may not be read
 )
 
-// ForMember returns the project that an app names, or why it may not; nil without a reason where none bounds it. It is the one in the app's namespace, else the
-// one elsewhere that admits apps of this namespace.
-func ForMember(m Member, all []Project) (*Project, string) {
+// ForMember returns the project that an app names, with what it inherits, or why it may not; nil without a reason where none bounds it. It is the one in the app's
+// namespace, else the one elsewhere that admits apps of this namespace.
+func (k Known) ForMember(m Member) (*Project, string) {
+	p, why := k.named(m)
+	if p == nil {
+		return nil, why
+	}
+	whole := k.Inherit(*p)
+	return &whole, ""
+}
+
+func (k Known) named(m Member) (*Project, string) {
 	var elsewhere, admitting []Project
-	for _, p := range all {
+	for _, p := range k.All {
 		switch {
 		case p.Name != m.Project:
 		case p.Namespace == m.Namespace:
