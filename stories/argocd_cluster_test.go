@@ -53,7 +53,7 @@ func applicationsThere(f farWorld) {
 	}
 	toProd := replace(f.t, f.applicationText("far", "argo", automated), "server: https://kubernetes.default.svc", "name: prod")
 	f.Apply(f.t, toProd)
-	f.argoCondition("far", "ComparisonError", "cluster prod: no Secret of namespace "+f.ns)
+	f.argoCondition("far", "InvalidSpecError", "cluster prod: no Secret of namespace "+f.ns)
 
 	server := f.there.Config().Host
 	f.Apply(f.t, f.clusterSecret("prod", "prod", server, ""))
@@ -89,7 +89,7 @@ func applicationsThere(f farWorld) {
 	f.inSync("far")
 
 	f.Apply(f.t, f.clusterSecret("second", "prod", server, ""))
-	f.argoCondition("far", "ComparisonError", "several Secrets of namespace "+f.ns+" describe it, want one: prod, second")
+	f.argoCondition("far", "InvalidSpecError", "several Secrets of namespace "+f.ns+" describe it, want one: prod, second")
 	f.kubectl("delete", "secret/second", "-n", f.ns)
 	f.inSync("far")
 
@@ -101,7 +101,7 @@ func applicationsThere(f farWorld) {
 
 	// An Application goes with its objects, and waits for their cluster.
 	f.kubectl("delete", "secret/prod", "-n", f.ns)
-	f.argoCondition("far", "ComparisonError", "cluster prod: no Secret of namespace "+f.ns)
+	f.argoCondition("far", "InvalidSpecError", "cluster prod: no Secret of namespace "+f.ns)
 	f.kubectl("delete", "application.argoproj.io/far", "-n", f.ns, "--wait=false")
 	f.argoCondition("far", "DeletionError", "cluster prod: no Secret of namespace "+f.ns)
 	f.Apply(f.t, f.clusterSecret("prod", "prod", server, ", project: team"))

@@ -95,7 +95,7 @@ func (c *Controller) route(ctx context.Context, a app.App) (app.App, error) {
 		return a, err
 	}
 	if refused != nil {
-		a.Kubeconfig.Refused = refused.Error()
+		a = a.RefuseCluster(refused.Error())
 	}
 	from := c.targets.at(a.Key)
 	if from == to {

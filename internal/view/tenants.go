@@ -24,8 +24,7 @@ func (c *Cluster) app(ctx context.Context, how controllerSettings, translate dia
 	}
 	found, err := remote.LocateCluster(ctx, c.cluster, c.clusters.Clouds(), a)
 	if err = cmp.Or(found.Refused, err); err != nil {
-		a.Kubeconfig.Refused = redact.MaskText(err.Error())
-		return a
+		return a.RefuseCluster(redact.MaskText(err.Error()))
 	}
 	return how.bind(read.InCluster(found.Cluster))
 }

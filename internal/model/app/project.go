@@ -2,6 +2,7 @@ package app
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/identity"
@@ -48,6 +49,16 @@ func (a App) InCluster(c project.Cluster) App {
 	a.Member.Cluster = c
 	a.Member.Destination.Server, a.Member.Destination.Name = c.Server, c.Name
 	a.Kubeconfig.Own = c.Own
+	return a
+}
+
+// RefuseCluster is the app whose other cluster cannot be worked in, and why. Of a named one it is a Problem, as in Argo CD, unless the app is being deleted: then its
+// objects stay where they are until they can be deleted.
+func (a App) RefuseCluster(why string) App {
+	a.Kubeconfig.Refused = why
+	if a.Kubeconfig.IsNamed() && !a.Deleting {
+		a.Problems = append(slices.Clip(a.Problems), Problem{Field: "spec.destination", Reason: why})
+	}
 	return a
 }
 
