@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/render/keys"
@@ -130,9 +131,10 @@ type Kinds struct {
 	Projects interface {
 		Kind() object.GVK
 		Project(cr object.Object) project.Project
-		// Settings name the ConfigMap that says which projects others inherit from, and Globals reads it.
+		// Settings name the ConfigMap that says which projects others inherit from, and what is ignored for all apps.
 		Settings() (object.GVK, string)
 		Globals(cm object.Object) []project.Global
+		Ignored(cm object.Object) (ignore.Rules, []app.Problem)
 	}
 	Fields FieldLoss // nil for never asking
 	// ValuesSelector selects the ConfigMaps and Secrets whose change runs the apps that take variables from them; empty for all.

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/project"
 )
 
@@ -19,13 +20,19 @@ import (
 type projects struct {
 	watches []live.Watch // complete before any worker starts
 
-	mu    sync.RWMutex
-	known project.Known
-	byKey map[app.Key]project.Project
-	// globals are what the settings of each namespace say is inherited.
-	globals map[string][]project.Global
+	mu       sync.RWMutex
+	known    project.Known
+	byKey    map[app.Key]project.Project
+	settings map[string]projectSettings // by namespace
 	// located are the clusters of the apps that name one, as their Secrets describe them.
 	located map[app.Key]location
+}
+
+// projectSettings are what an Argo CD's settings say of the projects and Applications of a namespace.
+type projectSettings struct {
+	globals  []project.Global
+	ignored  ignore.Rules
+	problems []app.Problem // of ignored
 }
 
 // location is the cluster that an app names.
@@ -41,16 +48,19 @@ var errLocated = errors.New("the app is bound again")
 func (c *Controller) watchProjects(ctx context.Context) {
 	c.projects.byKey = map[app.Key]project.Project{}
 	c.projects.located = map[app.Key]location{}
-	c.projects.globals = map[string][]project.Global{}
+	c.projects.settings = map[string]projectSettings{}
 	if c.Kinds.Projects == nil {
 		c.projects.known.State = project.Unserved
 		return
 	}
+	gvk, name := c.Kinds.Projects.Settings()
+	for _, namespace := range c.Namespaces.Each() { // first: they hold where there are no projects, too
+		settings := live.Interest{GVK: gvk, Namespace: namespace, Name: name, Depth: live.Full}
+		c.projects.watches = append(c.projects.watches, c.Watcher.Watch(ctx, settings, c.onProjectSettings))
+	}
 	for _, namespace := range c.Namespaces.Each() {
 		i := live.Interest{GVK: c.Kinds.Projects.Kind(), Namespace: namespace, Depth: live.Full}
-		gvk, name := c.Kinds.Projects.Settings()
-		settings := live.Interest{GVK: gvk, Namespace: namespace, Name: name, Depth: live.Full}
-		c.projects.watches = append(c.projects.watches, c.Watcher.Watch(ctx, i, c.onProjectEvent), c.Watcher.Watch(ctx, settings, c.onProjectSettings))
+		c.projects.watches = append(c.projects.watches, c.Watcher.Watch(ctx, i, c.onProjectEvent))
 	}
 }
 
@@ -104,14 +114,18 @@ func (c *Controller) onProjectEvent(ev live.Event) {
 }
 
 func (c *Controller) onProjectSettings(ev live.Event) {
-	var now []project.Global
+	var now projectSettings
 	if !ev.Gone {
-		now = c.Kinds.Projects.Globals(ev.Object)
+		now.globals = c.Kinds.Projects.Globals(ev.Object)
+		now.ignored, now.problems = c.Kinds.Projects.Ignored(ev.Object)
 	}
 	c.projects.mu.Lock()
-	same := reflect.DeepEqual(c.projects.globals[ev.ID.Namespace], now)
-	c.projects.globals[ev.ID.Namespace] = now
-	c.projects.known.Globals = slices.Concat(slices.Collect(maps.Values(c.projects.globals))...)
+	same := reflect.DeepEqual(c.projects.settings[ev.ID.Namespace], now)
+	c.projects.settings[ev.ID.Namespace] = now
+	c.projects.known.Globals = nil
+	for _, s := range c.projects.settings {
+		c.projects.known.Globals = append(c.projects.known.Globals, s.globals...)
+	}
 	awaited := c.projects.known.State == project.Awaited
 	c.projects.mu.Unlock()
 	if !awaited && !same {
@@ -126,7 +140,12 @@ func (c *Controller) bind(a app.App) app.App {
 	if l := c.projects.located[a.Key]; a.Kubeconfig.IsNamed() && l.by == a.Kubeconfig {
 		a = a.InCluster(l.cluster)
 	}
-	return c.Tenancy.Bind(a.InProject(c.projects.known))
+	a = a.InProject(c.projects.known)
+	if a.Member.Project != "" {
+		s := c.projects.settings[a.ArgoNamespace()]
+		a = a.Ignoring(s.ignored, s.problems)
+	}
+	return c.Tenancy.Bind(a)
 }
 
 // locate notes the cluster that an app names. Where that is news, the app is bound again, and runs then.

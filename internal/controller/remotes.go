@@ -143,7 +143,7 @@ func (c *Controller) followKubeconfig(a app.App) {
 	switch k := a.Kubeconfig; {
 	case c.Remotes == nil:
 	case k.IsNamed():
-		secret.Namespace, secret.Selector = a.ClusterNamespace(), identity.ClusterSecrets
+		secret.Namespace, secret.Selector = a.ArgoNamespace(), identity.ClusterSecrets
 		all = []live.Interest{secret}
 	case !k.IsSet() || len(a.Problems) > 0:
 	case k.ConfigMap != "":

@@ -17,9 +17,6 @@ import (
 
 // projects reads what bounds an app: AppProjects bound Applications.
 func (c *Cluster) projects(ctx context.Context, key app.Key) project.Known {
-	if key.Kind != registry.Applications.Kind {
-		return project.Known{State: project.Unserved}
-	}
 	kind, err := c.cluster.Resource(argocd.Projects{}.Kind())
 	if errors.Is(err, cluster.ErrUnknownKind) {
 		return project.Known{State: project.Unserved}
@@ -35,18 +32,31 @@ func (c *Cluster) projects(ctx context.Context, key app.Key) project.Known {
 		return project.Known{State: project.Refused, Err: fmt.Errorf("list AppProjects: %w", err)}
 	}
 	known := project.Known{State: project.Listed}
-	settings := map[string]bool{}
 	for _, o := range list.Items {
 		known.All = append(known.All, argocd.Projects{}.Project(o.Object))
-		settings[o.GetNamespace()] = true
-	}
-	gvk, name := argocd.Projects{}.Settings()
-	for namespace := range settings {
-		cm, err := nilIfAbsent(c.engine.Live.Get(ctx, gvk, object.ID{Kind: gvk.Kind, Namespace: namespace, Name: name}))
-		if err != nil {
-			return project.Known{State: project.Refused, Err: fmt.Errorf("read ConfigMap %s/%s: %w", namespace, name, err)}
-		}
-		known.Globals = append(known.Globals, argocd.Projects{}.Globals(cm)...)
 	}
 	return known
+}
+
+// readProjects reads what bounds an app, and what it has in common with others: the settings beside its project, or beside itself.
+func (c *Cluster) readProjects(ctx context.Context, key app.Key, how *controllerSettings) {
+	if key.Kind != registry.Applications.Kind {
+		how.projects = project.Known{State: project.Unserved}
+		return
+	}
+	how.projects, how.settings = c.projects(ctx, key), map[string]object.Object{}
+	namespaces := map[string]bool{key.Namespace: true}
+	for _, p := range how.projects.All {
+		namespaces[p.Namespace] = true
+	}
+	gvk, name := argocd.Projects{}.Settings()
+	for namespace := range namespaces {
+		cm, err := nilIfAbsent(c.engine.Live.Get(ctx, gvk, object.ID{Kind: gvk.Kind, Namespace: namespace, Name: name}))
+		if err != nil {
+			how.notes = append(how.notes, fmt.Sprintf("what ConfigMap %s/%s says of projects and ignored fields is not known: %v", namespace, name, err))
+			continue
+		}
+		how.projects.Globals = append(how.projects.Globals, argocd.Projects{}.Globals(cm)...)
+		how.settings[namespace] = cm
+	}
 }

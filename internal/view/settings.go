@@ -26,8 +26,9 @@ type controllerSettings struct {
 	tenancy    tenancy.Rules
 	catalogue  *claim.Catalogue
 	namespaces cluster.Namespaces
-	projects   project.Known // that bound apps of the kind which is looked at
-	notes      []string      // what a reader of a comparison should know of it
+	projects   project.Known            // that bound apps of the kind which is looked at
+	settings   map[string]object.Object // of Argo CDs, by their namespaces
+	notes      []string                 // what a reader of a comparison should know of it
 }
 
 // process reads what the controller has written down. Without that the defaults are taken, and a note says so.
@@ -36,9 +37,10 @@ func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings,
 	if err != nil {
 		return controllerSettings{}, err
 	}
-	out := controllerSettings{catalogue: claim.Builtin(), projects: c.projects(ctx, key)}
+	out := controllerSettings{catalogue: claim.Builtin()}
+	c.readProjects(ctx, key, &out)
 	if len(found) == 0 {
-		out.notes = []string{"no controller says how it runs, or you may not read that (ConfigMap " + instance.ConfigMap + "): the defaults of its flags are taken"}
+		out.notes = append(out.notes, "no controller says how it runs, or you may not read that (ConfigMap "+instance.ConfigMap+"): the defaults of its flags are taken")
 		return out, nil
 	}
 	for _, other := range found[1:] {

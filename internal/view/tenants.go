@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/remote"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -30,7 +31,11 @@ func (c *Cluster) app(ctx context.Context, how controllerSettings, translate dia
 }
 
 func (p *controllerSettings) bind(a app.App) app.App {
-	return p.tenancy.Bind(a.InProject(p.projects))
+	a = a.InProject(p.projects)
+	if a.Member.Project != "" {
+		a = a.Ignoring(argocd.Projects{}.Ignored(p.settings[a.ArgoNamespace()]))
+	}
+	return p.tenancy.Bind(a)
 }
 
 // refusal is why the controller does not run an app at all because of another namespace; nil for one that it runs.

@@ -31,7 +31,7 @@ func LocateCluster(ctx context.Context, home *cluster.Client, clouds *cloud.Exch
 		f.Kubeconfig, f.Refused, err = readKubeconfig(ctx, home, clouds, a)
 		return f, err
 	}
-	namespace := a.ClusterNamespace()
+	namespace := a.ArgoNamespace()
 	secrets := home.Dynamic().Resource(schema.GroupVersionResource{Version: "v1", Resource: "secrets"}).Namespace(namespace)
 	list, err := secrets.List(ctx, metav1.ListOptions{LabelSelector: identity.ClusterSecrets})
 	if err != nil {
@@ -70,11 +70,11 @@ func chooseSecret(a app.App, all []unstructured.Unstructured) (s clusterSecret, 
 	slices.Sort(found)
 	switch len(found) {
 	case 0:
-		return s, fmt.Errorf("%s: no Secret of namespace %s with the label %s describes it", a.TargetName(), a.ClusterNamespace(), identity.ClusterSecrets)
+		return s, fmt.Errorf("%s: no Secret of namespace %s with the label %s describes it", a.TargetName(), a.ArgoNamespace(), identity.ClusterSecrets)
 	case 1:
 		return s, nil
 	}
-	return s, fmt.Errorf("%s: several Secrets of namespace %s describe it, want one: %s", a.TargetName(), a.ClusterNamespace(), strings.Join(found, ", "))
+	return s, fmt.Errorf("%s: several Secrets of namespace %s describe it, want one: %s", a.TargetName(), a.ArgoNamespace(), strings.Join(found, ", "))
 }
 
 // readClusterSecret reads what is no credential. A cluster without a name has its address for one, as in Argo CD.

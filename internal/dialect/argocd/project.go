@@ -6,11 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/project"
-	"github.com/truce-gitops/truce/internal/model/selector"
 )
 
 // Projects translates AppProject. Its zero value is ready.
@@ -114,44 +111,6 @@ func labelsOf(cr object.Object) map[string]string {
 	out := map[string]string{}
 	for key := range all {
 		out[key], _ = cr.Label(key)
-	}
-	return out
-}
-
-// settingsName is the ConfigMap with the settings of an Argo CD.
-const settingsName = "argocd-cm"
-
-// globalProject is an entry of globalProjects in it.
-type globalProject struct {
-	ProjectName   string `json:"projectName"`
-	LabelSelector any    `json:"labelSelector"`
-}
-
-// Settings name the ConfigMap that Globals reads.
-func (Projects) Settings() (object.GVK, string) {
-	return object.GVK{Version: "v1", Kind: "ConfigMap"}, settingsName
-}
-
-// Globals reads from the settings of an Argo CD which projects others inherit from; none of another ConfigMap.
-func (Projects) Globals(cm object.Object) []project.Global {
-	text := cm.StringAt("data", "globalProjects")
-	if cm.Name() != settingsName || text == "" {
-		return nil
-	}
-	var out []project.Global
-	unread := func(err error) []project.Global {
-		return []project.Global{{Namespace: cm.Namespace(), Problem: fmt.Sprintf("globalProjects in ConfigMap %s/%s cannot be read: %v", cm.Namespace(), settingsName, err)}}
-	}
-	var all []globalProject
-	if err := yaml.Unmarshal([]byte(text), &all); err != nil {
-		return unread(err)
-	}
-	for _, g := range all {
-		selects, err := selector.ReadSelector(g.LabelSelector)
-		if err != nil {
-			return unread(err)
-		}
-		out = append(out, project.Global{Namespace: cm.Namespace(), Project: g.ProjectName, Selects: selects})
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/project"
 )
@@ -52,6 +53,15 @@ func (a App) InCluster(c project.Cluster) App {
 	return a
 }
 
+// Ignoring is the app with rules that it has in common with others of its installation, besides its own, and what cannot be read of them.
+func (a App) Ignoring(shared ignore.Rules, problems []Problem) App {
+	a.Ignore = slices.Concat(a.Ignore, shared)
+	if !a.Deleting {
+		a.Problems = slices.Concat(a.Problems, problems)
+	}
+	return a
+}
+
 // RefuseCluster is the app whose other cluster cannot be worked in, and why. Of a named one it is a Problem, as in Argo CD, unless the app is being deleted: then its
 // objects stay where they are until they can be deleted.
 func (a App) RefuseCluster(why string) App {
@@ -62,8 +72,8 @@ func (a App) RefuseCluster(why string) App {
 	return a
 }
 
-// ClusterNamespace is where the Secret of a named cluster is: beside the project of the app, as in Argo CD, or beside the app where that has none.
-func (a App) ClusterNamespace() string {
+// ArgoNamespace is where the settings and the cluster Secrets of its Argo CD are: beside the project of the app, or beside the app where that has none.
+func (a App) ArgoNamespace() string {
 	if a.Project != nil {
 		return a.Project.Namespace
 	}

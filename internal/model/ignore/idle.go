@@ -13,7 +13,7 @@ import (
 func (rs Rules) Idle(all []object.Object) []string {
 	var out []string
 	for _, r := range rs {
-		if !slices.ContainsFunc(all, r.Target.Matches) {
+		if !r.Shared && !slices.ContainsFunc(all, r.Target.Matches) {
 			out = append(out, r.Name+" matches no object of this app"+r.Target.missed(all))
 		}
 	}

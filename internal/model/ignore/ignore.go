@@ -27,6 +27,7 @@ type Rule struct {
 	Queries  []string        // jq expressions; what jq's path(expression) gives is covered
 	Managers []string        // field managers; what they own in the cluster is covered
 	Name     string          // how messages call it: "spec.ignoreDifferences[0]"
+	Shared   bool            // by all apps of an installation: what it covers need not be there
 }
 
 // Selector chooses objects by labels or annotations. Implementations are pure and safe for concurrent use.

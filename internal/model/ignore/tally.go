@@ -75,6 +75,9 @@ func (rs Rules) Notes(tallies []Tally) []string {
 	for i := range rs {
 		for p := range rs[i].parts {
 			res := sumTallies(tallies, n)
+			if rs[i].Shared {
+				res.met, res.hint = true, ""
+			}
 			res.met = res.met || !complete
 			out = append(out, sentences(rs[i].Name+": "+p.String(), res)...)
 			n++
