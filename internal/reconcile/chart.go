@@ -67,7 +67,7 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 		q.Metadata = digitsOf(r.artifact.Revision)
 	}
 	if err := r.listReleases(ctx); err != nil {
-		return &stageError{report.ClusterFailed, err}
+		return err
 	}
 	if err := errors.Join(r.newestRelease(ctx, &q), r.keepFormer(&q)); err != nil {
 		return &stageError{report.RenderFailed, err}

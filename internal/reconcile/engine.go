@@ -32,6 +32,7 @@ type Engine struct {
 	peers        peers
 	failures     failures
 	releaseWaits releaseWaits
+	holders      releaseHolders
 	early        earlyEvents
 	scales       scalePaths
 	kindLists    kindLists

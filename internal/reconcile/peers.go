@@ -59,6 +59,9 @@ func (e *Engine) PeerChanged(key app.Key) {
 	for _, waiter := range e.peers.opened(e, key) {
 		e.queue.EnqueueApp(waiter)
 	}
+	for _, waiter := range e.holders.take(key) {
+		e.queue.EnqueueApp(waiter)
+	}
 	e.handoverChanged(blocker{app: key})
 }
 

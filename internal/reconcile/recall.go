@@ -38,6 +38,7 @@ func (r *appRun) isReset(token string) bool {
 // memory is what a stored release says beside Helm's own words, see releases.Memory.
 func (r *appRun) memory() *releases.Memory {
 	return &releases.Memory{
+		App:      r.app.Key.String(),
 		Attempts: r.chart.attempts, Reset: r.app.Release.SeenReset, Force: r.app.Release.SeenForce, Failure: r.chart.failure, Cause: r.chart.cause,
 	}
 }

@@ -146,6 +146,11 @@ type Dependencies struct {
 	// Home reads in the cluster of the custom resources what these name beside objects; nil where Identities do.
 	Home      tenancy.Identities
 	Inventory inventory.Store
+	// Namesakes knows the apps that ask for the same Helm release; nil for none. It does not block.
+	Namesakes interface {
+		// OfRelease returns the other apps that ask for the release of an app with one.
+		OfRelease(a app.App) []Namesake
+	}
 	// Seals makes codes that only truce can make, by which it knows the releases that it has stored; nil for none. It may block.
 	Seals interface {
 		// Seal returns the code of a text; empty where there is no key for it.

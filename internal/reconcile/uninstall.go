@@ -20,27 +20,42 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// listReleases reads the stored releases: those of the name asked for, or while there is a former one that those replace, the former's.
-func (r *appRun) listReleases(ctx context.Context) error {
+// listReleases reads the stored releases: those of the name asked for, or while there is a former one that those replace, the former's. The name may be
+// another app's: then the run ends, before the former release is touched, and an app that is deleted has none of them.
+func (r *appRun) listReleases(ctx context.Context) (err error) {
 	spec := *r.app.Release
-	if f := spec.Former; f != nil && r.app.Policy.Mode == app.Enforce {
-		store := releases.Store{Access: r.access, Namespace: f.Storage, Name: f.Name}
-		stored, err := store.List(ctx)
-		if err != nil {
-			return err
-		}
-		if len(stored) > 0 && stored[0].Status != hook.Uninstalled && isOfFormer(stored[0], *f) {
-			r.chart.isFormer, r.chart.replaced = true, fmt.Sprintf("%s/%s, stored in %s, takes its place", spec.Namespace, spec.Name, spec.Storage)
-			spec.Name, spec.Namespace, spec.Storage = f.Name, f.Namespace, f.Storage
-			r.asked.Release, r.app.Release = &spec, &spec
-			r.chart.store, r.chart.stored = store, stored
-			return nil
-		}
-	}
-	var err error
 	r.chart.store = releases.Store{Access: r.access, Namespace: spec.Storage, Name: spec.Name}
-	r.chart.stored, err = r.chart.store.List(ctx)
-	return err
+	if r.chart.stored, err = r.chart.store.List(ctx); err != nil {
+		return &stageError{report.ClusterFailed, err}
+	}
+	held := r.refuseHeld()
+	if held != nil && !r.app.Deleting {
+		return held
+	}
+	if held != nil {
+		r.chart.stored = nil
+	}
+	if spec.Former == nil || r.app.Policy.Mode != app.Enforce {
+		return nil
+	}
+	return r.listFormer(ctx, *spec.Former)
+}
+
+// listFormer reads the stored releases of the former name. While the newest of them is this app's, the run is about that one.
+func (r *appRun) listFormer(ctx context.Context, f record.Former) error {
+	spec := *r.app.Release
+	store := releases.Store{Access: r.access, Namespace: f.Storage, Name: f.Name}
+	stored, err := store.List(ctx)
+	if err != nil {
+		return &stageError{report.ClusterFailed, err}
+	}
+	if len(stored) > 0 && stored[0].Status != hook.Uninstalled && isOfFormer(stored[0], f) {
+		r.chart.isFormer, r.chart.replaced = true, fmt.Sprintf("%s/%s, stored in %s, takes its place", spec.Namespace, spec.Name, spec.Storage)
+		spec.Name, spec.Namespace, spec.Storage = f.Name, f.Namespace, f.Storage
+		r.asked.Release, r.app.Release = &spec, &spec
+		r.chart.store, r.chart.stored = store, stored
+	}
+	return nil
 }
 
 // isOfFormer reports whether a stored release is of the former name's: another custom resource may have that name by now. The digest of one that another

@@ -66,6 +66,8 @@ type Memory struct {
 	Attempts remedy.Attempts
 	// Reset and Force are the newest requests that were known when the release was stored.
 	Reset, Force string
+	// App is the app whose release it is, as the text of its key.
+	App string
 	// Failure is the action that has failed last, where it was not a remedy, and Cause is why.
 	Failure hook.Step
 	Cause   string
