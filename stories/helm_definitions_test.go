@@ -81,6 +81,22 @@ func TestAReleaseWaitsForItsKinds(t *testing.T) {
 	w.released("web", 1, "1.0.0")
 }
 
+// TestADefinitionThatAPersonHasDeletedDelaysNoRun: between releases drift is only reported, and so is that a definition is missing. The next release
+// brings it back.
+func TestADefinitionThatAPersonHasDeletedDelaysNoRun(t *testing.T) {
+	w := newWorld(t, app.Policy{}, strings.Replace(chartWithDefinition, "templates/thing.yaml", "templates/NOTES.txt", 1))
+	definition := w.removesDefinition()
+	w.release("web", "")
+	w.released("web", 1, "1.0.0")
+	w.delete(crds, "", definition)
+	w.looksAgain("web", "deleted")
+	w.helmReason("Ready", "False", "HealthCheckFailed", definition+" is missing")
+	w.looksAgain("web", "once more")
+	w.edit("charts/web/Chart.yaml", "1.0.0", "1.1.0")
+	w.released("web", 2, "1.1.0")
+	w.kubectl("get", "crd", definition) // fails where it is not there
+}
+
 // TestALabelThatIsNoStringIsNoAttempt: as in Helm nothing is stored and nothing is applied, so that an upgrade leaves what is deployed.
 func TestALabelThatIsNoStringIsNoAttempt(t *testing.T) {
 	const of = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, %s: {x: %s}}\ndata: {v: \"%s\"}\n"

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -214,14 +216,15 @@ func (r *appRun) ready(ctx context.Context, wave []desired.Object) error {
 
 var errSuperseded = errors.New("not ready yet, and something newer is asked for")
 
-// await blocks until the object is healthy, has a problem, something newer is asked for of the app, or ctx ends.
+// await blocks until the object is healthy, has a problem, something newer is asked for of the app, or ctx ends. It does not wait for an object that is
+// missing and that the app does not create: nothing of truce would end that.
 func (r *appRun) await(ctx context.Context, id object.ID) error {
 	e := r.engine
 	news, stop := e.subscribe()
 	defer stop()
 	for {
 		status, problem := e.healthOf(id)
-		if problem != "" {
+		if problem != "" || e.isLeftMissing(id) {
 			return nil // its own error is reported with it
 		}
 		if status.Code == health.Healthy || status.Code == health.Unknown || status.Code == health.Suspended {
@@ -235,6 +238,17 @@ func (r *appRun) await(ctx context.Context, id object.ID) error {
 			return fmt.Errorf("not ready in time: %s %s", status.Code, status.Message)
 		}
 	}
+}
+
+// isLeftMissing reports whether the object is not there, and its deletion is only reported.
+func (e *Engine) isLeftMissing(id object.ID) bool {
+	r := e.lookup(id)
+	if r == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.currentHealth().Code == health.Missing && slices.ContainsFunc(r.findings, func(f report.Finding) bool { return f.Verdict == decide.Hold })
 }
 
 func (e *Engine) healthOf(id object.ID) (health.Status, string) {
