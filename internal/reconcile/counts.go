@@ -30,13 +30,23 @@ func (w *objectReconcile) announceDrops() {
 	known := w.managed.findings
 	w.managed.mu.Unlock()
 	for _, f := range w.plan.Findings {
-		i := slices.IndexFunc(known, func(k report.Finding) bool {
-			return k.Path.Equals(f.Path) && k.Verdict == decide.Cede && k.NotApplied != "" && k.Remedy != ""
-		})
+		i := slices.IndexFunc(known, func(k report.Finding) bool { return k.Path.Equals(f.Path) && claimantOf(k) != "" })
 		if masked := w.mask(f); i >= 0 && f.Verdict == decide.Correct && lowersCount(masked) {
-			w.engine.announceDrop(countDrop{w.snap.owner, w.managed.id, masked}, known[i].Claimant)
+			w.engine.announceDrop(countDrop{w.snap.owner, w.managed.id, masked}, claimantOf(known[i]))
 		}
 	}
+}
+
+// claimantOf names whose count a finding is about: the claimant of one that is ceded, and of one that is held since the claim has ended, because the app
+// corrects no drift before its next release, who has scaled it last; empty for a person, and where it is no count.
+func claimantOf(k report.Finding) string {
+	switch {
+	case k.Verdict == decide.Cede && k.NotApplied != "" && k.Remedy != "":
+		return k.Claimant
+	case k.Verdict == decide.Hold && k.Writer.Subresource == "scale" && !k.Writer.Person:
+		return k.Writer.Name
+	}
+	return ""
 }
 
 // announceEnds announces, before claimants are pruned, which counts fall with that.
