@@ -18,11 +18,11 @@ func (o *Outlet) onApplication(ev live.Event) {
 	o.mu.Lock()
 	o.applications[ev.ID] = ev
 	o.mu.Unlock()
-	signalChange(o.come)
+	signalChange(o.judge)
 }
 
 // timedApps are the Applications with a subscription to a condition that names the time, or that asks for a commit of a repository that was not fetched yet: they are
-// judged again and again. The goroutine of Run has them.
+// judged again and again. The goroutine of followApplications has them.
 type timedApps struct {
 	known map[object.ID]live.Event
 	due   time.Time
@@ -32,6 +32,25 @@ const (
 	timedEvery     = time.Minute     // how often they are judged
 	commitsTimeout = 5 * time.Second // for reading the commits that Applications ask for which have changed together
 )
+
+// followApplications judges Applications until ctx ends. It begins when the Alerts were listed.
+func (o *Outlet) followApplications(ctx context.Context) {
+	var again <-chan time.Time
+	for {
+		again = nil
+		o.guard("subscription", func() {
+			if pause := o.judgeApplications(ctx); pause > 0 {
+				again = time.After(pause)
+			}
+		})
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.judge:
+		case <-again:
+		}
+	}
+}
 
 // takeChanged returns the Applications that are to be judged now.
 func (o *Outlet) takeChanged() map[object.ID]live.Event {

@@ -13,7 +13,6 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -25,7 +24,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
-	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 	"github.com/truce-gitops/truce/internal/report/notify/subscription"
@@ -76,7 +74,8 @@ type Outlet struct {
 	lost         int
 	changed      map[objectKey]bool // whose status is to be written
 	wrote        map[objectKey]string
-	come         chan struct{}
+	come         chan struct{} // something waits
+	judge        chan struct{} // an Application has changed
 	dirty        chan struct{}
 }
 
@@ -99,17 +98,6 @@ type objectKey struct {
 	route.Key
 }
 
-// intake is a message, or, with settles, which matters of its app hold, or, with gone, that its app was deleted.
-type intake struct {
-	message notify.Message
-	gone    bool
-	settles bool
-	holds   []notify.Matter
-}
-
-// mostWaiting bounds what waits in memory until it is in the file.
-const mostWaiting = 20000
-
 // NewOutlet returns an Outlet. Its Run does the work.
 func NewOutlet(o Options) *Outlet {
 	if o.Windows == (deliver.Windows{}) {
@@ -117,32 +105,10 @@ func NewOutlet(o Options) *Outlet {
 	}
 	out := &Outlet{
 		Options: o, alerts: map[route.Key]alertEntry{}, providers: map[route.Key]providerEntry{}, changed: map[objectKey]bool{}, wrote: map[objectKey]string{},
-		come: make(chan struct{}, 1), dirty: make(chan struct{}, 1), subscribers: newSubscribers(o), applications: map[object.ID]live.Event{},
+		come: make(chan struct{}, 1), judge: make(chan struct{}, 1), dirty: make(chan struct{}, 1), subscribers: newSubscribers(o), applications: map[object.ID]live.Event{},
 	}
 	out.deliverer = &deliver.Deliverer{Store: o.Store, Providers: out, Servers: o.Servers, Windows: o.Windows, Clouds: o.Clouds, Log: o.Log}
 	return out
-}
-
-// Accept implements notify.Outlet.
-func (o *Outlet) Accept(m notify.Message) { o.add(intake{message: m}) }
-
-// Forget implements notify.Outlet.
-func (o *Outlet) Forget(of notify.Message) { o.add(intake{message: of, gone: true}) }
-
-// Settle implements notify.Outlet.
-func (o *Outlet) Settle(of notify.Message, open []notify.Matter) {
-	o.add(intake{message: of, settles: true, holds: open})
-}
-
-func (o *Outlet) add(i intake) {
-	o.mu.Lock()
-	if len(o.waiting) < mostWaiting {
-		o.waiting = append(o.waiting, i)
-	} else {
-		o.lost++
-	}
-	o.mu.Unlock()
-	signalChange(o.come)
 }
 
 func signalChange(c chan<- struct{}) {
@@ -174,24 +140,19 @@ func (o *Outlet) Run(ctx context.Context) error {
 	}()
 	defer func() { <-done }()
 	o.wakeRecipients()
-	var again <-chan time.Time
-	o.timed = timedApps{known: map[object.ID]live.Event{}}
-	for {
-		select {
-		case <-ctx.Done():
-			o.flush() // what was handed in before the end
-			return nil
-		case <-o.come:
-			o.guard("notification", o.flush)
-		case <-again:
-		}
-		again = nil
-		o.guard("subscription", func() {
-			if pause := o.judgeApplications(ctx); pause > 0 {
-				again = time.After(pause)
-			}
-		})
-	}
+	o.work(ctx)
+	return nil
+}
+
+// work takes what comes until ctx ends. Applications are looked at by a goroutine of their own: a commit that is read holds up no message.
+func (o *Outlet) work(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.followApplications(ctx)
+	}()
+	o.storeMessages(ctx)
+	<-done
 }
 
 // isAbsent reports whether there are no Providers and Alerts until the cluster is changed.
@@ -207,54 +168,4 @@ func (o *Outlet) guard(work string, do func()) {
 		}
 	}()
 	do()
-}
-
-// flush judges and stores what waits in memory, in one write.
-func (o *Outlet) flush() {
-	o.mu.Lock()
-	batch, lost := o.waiting, o.lost
-	o.waiting, o.lost = nil, 0
-	listening := len(o.alerts) > 0
-	o.mu.Unlock()
-	if lost > 0 {
-		o.Log.Warn("notifications lost: too many at once", "count", lost)
-	}
-	if !listening || len(batch) == 0 {
-		return
-	}
-	woken := map[route.Key]bool{}
-	err := o.Store.Update(func(tx *outbox.Tx) error {
-		for _, i := range batch {
-			if err := o.judge(tx, i, woken); err != nil {
-				return err
-			}
-		}
-		return tx.Forget(time.Now())
-	})
-	if err != nil {
-		o.Log.Warn("notifications lost: they cannot be stored", "count", len(batch), "error", err.Error())
-		return
-	}
-	for key := range woken {
-		o.deliverer.Wake(key)
-	}
-}
-
-func (o *Outlet) judge(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
-	switch {
-	case i.gone:
-		return o.forget(tx, i.message, woken)
-	case !i.settles:
-		return o.step(tx, i.message, woken)
-	}
-	for _, s := range tx.States(matter.PrefixOf(i.message)) {
-		end, ended := matter.EndMessage(s, i.message, i.holds)
-		if !ended {
-			continue
-		}
-		if err := o.step(tx, end, woken); err != nil {
-			return err
-		}
-	}
-	return nil
 }

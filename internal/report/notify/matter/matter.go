@@ -8,6 +8,8 @@
 package matter
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 	"strings"
 	"time"
@@ -63,8 +65,16 @@ func KeyOf(m notify.Message) string {
 	if m.Matter.Kind == "" {
 		parts = []string{m.About.String(), "", m.Reason, m.Revision, m.Text}
 	}
-	return strings.Join(parts, "\x00")
+	key := strings.Join(parts, "\x00")
+	if len(key) > longestKey { // the store takes no key of more than 32 KiB
+		sum := sha256.Sum256([]byte(key))
+		key = PrefixOf(m) + hex.EncodeToString(sum[:])
+	}
+	return key
 }
+
+// longestKey is how long a key may be, in bytes.
+const longestKey = 16 << 10
 
 // PrefixOf is what the keys of an app's matters begin with.
 func PrefixOf(m notify.Message) string { return m.About.String() + "\x00" }

@@ -1,0 +1,134 @@
+package notices
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
+	"github.com/truce-gitops/truce/internal/report/notify/outbox"
+	"github.com/truce-gitops/truce/internal/report/notify/route"
+)
+
+// intake is a message, or, with settles, which matters of its app hold, or, with gone, that its app was deleted.
+type intake struct {
+	message notify.Message
+	gone    bool
+	settles bool
+	holds   []notify.Matter
+}
+
+// mostWaiting bounds what waits in memory until it is in the file.
+const mostWaiting = 20000
+
+// storePause is how long what could not be stored waits for the next try.
+const storePause = 2 * time.Second
+
+// Accept implements notify.Outlet.
+func (o *Outlet) Accept(m notify.Message) { o.add(intake{message: m}) }
+
+// Forget implements notify.Outlet.
+func (o *Outlet) Forget(of notify.Message) { o.add(intake{message: of, gone: true}) }
+
+// Settle implements notify.Outlet.
+func (o *Outlet) Settle(of notify.Message, open []notify.Matter) {
+	o.add(intake{message: of, settles: true, holds: open})
+}
+
+func (o *Outlet) add(i intake) {
+	o.mu.Lock()
+	if len(o.waiting) < mostWaiting {
+		o.waiting = append(o.waiting, i)
+	} else {
+		o.lost++
+	}
+	o.mu.Unlock()
+	signalChange(o.come)
+}
+
+// storeMessages stores what waits until ctx ends, and then what was handed in before the end.
+func (o *Outlet) storeMessages(ctx context.Context) {
+	var again <-chan time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			if batch, err := o.flush(); err != nil {
+				o.Log.Warn("notifications lost: they cannot be stored", "count", len(batch), "error", err.Error())
+			}
+			return
+		case <-o.come:
+		case <-again:
+		}
+		again = nil
+		o.guard("notification", func() {
+			batch, err := o.flush()
+			if err == nil {
+				return
+			}
+			o.Log.Warn("notifications cannot be stored, and wait in memory", "count", len(batch), "error", err.Error(), "again", storePause.String())
+			o.waitAgain(batch)
+			again = time.After(storePause)
+		})
+	}
+}
+
+// waitAgain has a batch that could not be stored come before what has come since. The newest are lost where it is too much.
+func (o *Outlet) waitAgain(batch []intake) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	all := slices.Concat(batch, o.waiting)
+	o.waiting = all[:min(len(all), mostWaiting)]
+	o.lost += len(all) - len(o.waiting)
+}
+
+// flush judges and stores what waits in memory, in one write, and returns what it was.
+func (o *Outlet) flush() ([]intake, error) {
+	o.mu.Lock()
+	batch, lost := o.waiting, o.lost
+	o.waiting, o.lost = nil, 0
+	listening := len(o.alerts) > 0
+	o.mu.Unlock()
+	if lost > 0 {
+		o.Log.Warn("notifications lost: too many at once", "count", lost)
+	}
+	if !listening || len(batch) == 0 {
+		return nil, nil
+	}
+	woken := map[route.Key]bool{}
+	err := o.Store.Update(func(tx *outbox.Tx) error {
+		for _, i := range batch {
+			if err := o.take(tx, i, woken); err != nil {
+				return err
+			}
+		}
+		return tx.Forget(time.Now())
+	})
+	if err != nil {
+		return batch, err
+	}
+	for key := range woken {
+		o.deliverer.Wake(key)
+	}
+	return batch, nil
+}
+
+// take judges one of what waits.
+func (o *Outlet) take(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
+	switch {
+	case i.gone:
+		return o.forget(tx, i.message, woken)
+	case !i.settles:
+		return o.step(tx, i.message, woken)
+	}
+	for _, s := range tx.States(matter.PrefixOf(i.message)) {
+		end, ended := matter.EndMessage(s, i.message, i.holds)
+		if !ended {
+			continue
+		}
+		if err := o.step(tx, end, woken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
