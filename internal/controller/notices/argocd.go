@@ -105,7 +105,7 @@ func (s *subscribers) load(ctx context.Context, reader live.Reader, age time.Dur
 		s.read = time.Now()
 		return nil, nil
 	}
-	if s.secret, err = readSecret(ctx, reader, s.namespace, argoSecret); err != nil {
+	if s.secret, _, err = readSecret(ctx, reader, s.namespace, argoSecret); err != nil {
 		return nil, err
 	}
 	config, problems := subscription.Parse(textsIn(cr.At("data")))

@@ -64,6 +64,7 @@ type Outlet struct {
 	Options
 	deliverer   *deliver.Deliverer
 	subscribers *subscribers
+	rotations   *rotations
 
 	mu           sync.Mutex
 	alerts       map[route.Key]alertEntry
@@ -108,6 +109,7 @@ func NewOutlet(o Options) *Outlet {
 		come: make(chan struct{}, 1), judge: make(chan struct{}, 1), dirty: make(chan struct{}, 1), subscribers: newSubscribers(o), applications: map[object.ID]live.Event{},
 	}
 	out.deliverer = &deliver.Deliverer{Store: o.Store, Providers: out, Servers: o.Servers, Windows: o.Windows, Clouds: o.Clouds, Log: o.Log}
+	out.rotations = newRotations(o.Watcher, out.deliverer)
 	return out
 }
 
@@ -120,6 +122,7 @@ func signalChange(c chan<- struct{}) {
 
 // Run implements notify.Outlet.
 func (o *Outlet) Run(ctx context.Context) error {
+	o.rotations.start(ctx)
 	o.deliverer.Start(ctx)
 	defer o.deliverer.Wait()
 	var watches []live.Watch

@@ -2,13 +2,9 @@ package notices
 
 import (
 	"context"
-	"encoding/base64"
-	"errors"
-	"fmt"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
@@ -34,6 +30,9 @@ func (o *Outlet) onProvider(ev live.Event) {
 	}
 	o.mu.Unlock()
 	signalChange(o.dirty)
+	if ev.Gone || was.cr.Generation() != ev.Object.Generation() {
+		o.rotations.end(key)
+	}
 	if !known || ev.Gone || was.cr.Generation() != ev.Object.Generation() {
 		o.deliverer.WakeChanged(key) // what an earlier process has left, or what failed before the change
 	}
@@ -63,46 +62,9 @@ func (o *Outlet) Provider(ctx context.Context, key route.Key) (deliver.Loaded, b
 	if !there {
 		return deliver.Loaded{}, false, nil
 	}
-	out, err := LoadProvider(ctx, o.Live, e.provider)
+	out, versions, err := loadProvider(ctx, o.Live, e.provider)
+	o.rotations.noteRead(key, versions)
 	return out, true, err
-}
-
-// LoadProvider reads the Secrets that a Provider names, with the reader's rights.
-func LoadProvider(ctx context.Context, reader live.Reader, p route.Provider) (deliver.Loaded, error) {
-	out := deliver.Loaded{Provider: p}
-	var err error
-	for _, s := range []struct {
-		name string
-		data *map[string][]byte
-	}{{p.Secret, &out.SecretData}, {p.Certificates, &out.CertificateData}, {p.ProxySecret, &out.ProxyData}} {
-		if *s.data, err = readSecret(ctx, reader, p.Key.Namespace, s.name); err != nil {
-			return out, err
-		}
-	}
-	return out, nil
-}
-
-// readSecret returns the data of a Secret; nil for one that is not there.
-func readSecret(ctx context.Context, reader live.Reader, namespace, name string) (map[string][]byte, error) {
-	if name == "" {
-		return nil, nil
-	}
-	s, err := reader.Get(ctx, object.GVK{Version: "v1", Kind: "Secret"}, object.ID{Kind: "Secret", Namespace: namespace, Name: name})
-	if errors.Is(err, live.ErrNotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
-	}
-	data, _ := s["data"].(map[string]any)
-	out := make(map[string][]byte, len(data))
-	for key, v := range data {
-		text, _ := v.(string)
-		if out[key], err = base64.StdEncoding.DecodeString(text); err != nil {
-			return nil, fmt.Errorf("key %s of Secret %s/%s is not base64", key, namespace, name)
-		}
-	}
-	return out, nil
 }
 
 // OnIdle implements deliver.Providers: a recipient of Argo CD's for whom nothing waits makes room for another one.
@@ -119,6 +81,11 @@ func (o *Outlet) OnDelivery(key route.Key, err error) {
 			o.changeStatus(o.subscribers.configKey())
 		}
 		return
+	}
+	if err == nil {
+		o.rotations.end(key)
+	} else {
+		o.rotations.begin(key)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
