@@ -78,7 +78,7 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 // endFailure closes what on-call tools have open of a run that failed, where a later run has gone through and only its health check fails: that is another matter,
 // whose message is the news.
 func (d *dispatch) endFailure() error {
-	if d.message.Reason != "HealthCheckFailed" {
+	if d.message.Reason != healthCheckFailed {
 		return nil
 	}
 	m := d.message

@@ -92,7 +92,10 @@ func (o *Outlet) flush() ([]intake, error) {
 	if lost > 0 {
 		o.Log.Warn("notifications lost: too many at once", "count", lost)
 	}
-	if !listening || len(batch) == 0 {
+	if !listening {
+		batch = slices.DeleteFunc(batch, func(i intake) bool { return !o.mayClose(i) })
+	}
+	if len(batch) == 0 {
 		return nil, nil
 	}
 	woken := map[route.Key]bool{}
@@ -112,6 +115,26 @@ func (o *Outlet) flush() ([]intake, error) {
 	}
 	return batch, nil
 }
+
+// mayClose reports whether something ends of what on-call tools may have open: that is said where no Alert listens any more, too.
+func (o *Outlet) mayClose(i intake) bool {
+	if !i.gone && !i.settles && i.message.Matter.Phase != notify.Ends && i.message.Reason != healthCheckFailed {
+		return false
+	}
+	states, err := o.Store.States(matter.PrefixOf(i.message))
+	if err != nil {
+		return true // the write says what is wrong
+	}
+	for _, s := range states {
+		if s.Open && len(s.Sent) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// healthCheckFailed is the reason of a Kustomization whose run went through: it ends the failure of a run.
+const healthCheckFailed = "HealthCheckFailed"
 
 // take judges one of what waits.
 func (o *Outlet) take(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
