@@ -10,6 +10,41 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
+// TestAnAlertOfWhatWasDeletedWhileTruceWasDownIsClosed: an app, a release and a source fail, and are gone when truce comes back; what still fails stays open.
+func TestAnAlertOfWhatWasDeletedWhileTruceWasDownIsClosed(t *testing.T) {
+	w := offWorld(t, document3)
+	e := newEndpoint(t)
+	w.notifies(e, "alertmanager", "/oncall", "")
+	w.listens("oncall", "Kustomization", "HelmRelease", "GitRepository")
+	stop := w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("my-app", "./apps/none", defaultSpec)
+	w.source("none", "url: file:///nonexistent/repo\ninterval: 1h\nref: {branch: main}")
+	w.kustomization("other", "repo", "path: ./apps/neither\nprune: true\ninterval: 1h")
+	w.Apply(t, strings.ReplaceAll(`
+apiVersion: helm.toolkit.fluxcd.io/v2
+kind: HelmRelease
+metadata: {name: chart, namespace: NS}
+spec: {interval: 1h, chart: {spec: {chart: charts/none, sourceRef: {kind: GitRepository, name: repo}}}}
+`, "NS", w.ns))
+	for _, name := range []string{"my-app", "none", "other", "chart"} {
+		e.await(t, "/oncall", `"name":"`+name+`"`, `"severity":"error"`)
+	}
+	opened, _ := alertsOf(t, e.at("/oncall"))
+	stop()
+	for _, gone := range []string{"kustomizations.kustomize.toolkit.fluxcd.io/other", "helmreleases.helm.toolkit.fluxcd.io/chart", "gitrepositories.source.toolkit.fluxcd.io/none"} {
+		w.kubectl("patch", gone, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+		w.kubectl("delete", gone)
+	}
+	w.run(compose.RunOptions{Windows: shortWindows})
+	for _, name := range []string{"none", "other", "chart"} {
+		e.awaitCount(t, "/oncall", `"name":"`+name+`"`, 2)
+	}
+	if open, _ := alertsOf(t, e.at("/oncall")); open != opened-3 {
+		t.Errorf("%d alerts were open; now %d are: %s", opened, open, strings.Join(e.at("/oncall"), "\n"))
+	}
+	w.removeApps()
+}
+
 // TestAnAlertIsClosedThoughNoneListens: the only Alert is deleted while an app fails.
 func TestAnAlertIsClosedThoughNoneListens(t *testing.T) {
 	w := offWorld(t, document3)

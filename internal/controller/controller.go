@@ -114,7 +114,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.lookForLacks(ctx)
 	own.watchDefinitions(ctx)
 	c.watchProjects(ctx)
-	c.watchCustomResources(ctx)
+	c.watchCustomResources(ctx, g)
 	for _, w := range c.sourceWatches {
 		g.Go(func() error { c.enqueueListed(ctx, w); return nil })
 	}
@@ -135,15 +135,21 @@ func (c *Controller) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-func (c *Controller) watchCustomResources(ctx context.Context) {
+func (c *Controller) watchCustomResources(ctx context.Context, g *errgroup.Group) {
 	c.values.ctx = ctx
+	watch := func(gvk object.GVK, namespace string, handle func(live.Event)) live.Watch {
+		i := live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}
+		w := c.Watcher.Watch(ctx, i, handle)
+		g.Go(func() error { return c.retainMatters(ctx, w, i) })
+		return w
+	}
 	for _, namespace := range c.Namespaces.Each() {
 		for gvk, f := range c.Kinds.Sources {
-			w := c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, func(ev live.Event) { c.onSourceEvent(f, ev) })
+			w := watch(gvk, namespace, func(ev live.Event) { c.onSourceEvent(f, ev) })
 			c.sourceWatches = append(c.sourceWatches, sourceWatch{w, gvk.Kind})
 		}
 		for gvk, f := range c.Kinds.Apps {
-			c.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, func(ev live.Event) { c.onAppEvent(f, ev) })
+			watch(gvk, namespace, func(ev live.Event) { c.onAppEvent(f, ev) })
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/controller/findings"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
@@ -83,6 +84,35 @@ func (c *Controller) forgetMatters(cr object.Object) {
 	if c.Outlet != nil {
 		c.Outlet.Forget(messageAbout(cr))
 	}
+}
+
+// retainMatters ends the matters of the custom resources of a kind that were deleted while no process ran, once those that are there are listed.
+func (c *Controller) retainMatters(ctx context.Context, w live.Watch, i live.Interest) error {
+	if c.Outlet == nil || live.AwaitListed(ctx, w, isPermanentWatchError) != nil {
+		return nil
+	}
+	about := object.ID{Group: i.GVK.Group, Kind: i.GVK.Kind, Namespace: i.Namespace}
+	of := notify.Message{About: about, At: time.Now()} // before the look at what is there: what comes later has later matters
+	c.Outlet.Retain(of, c.customResources(i.GVK))
+	return nil
+}
+
+// customResources returns which apps and sources of a kind there are.
+func (c *Controller) customResources(gvk object.GVK) map[object.ID]bool {
+	out := map[object.ID]bool{}
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	for key := range c.appSet {
+		if key.Kind == gvk.Kind {
+			out[object.ID{Group: gvk.Group, Kind: key.Kind, Namespace: key.Namespace, Name: key.Name}] = true
+		}
+	}
+	for _, e := range c.sourceSet {
+		if e.cr != nil && e.cr.ID().Kind == gvk.Kind {
+			out[e.cr.ID()] = true
+		}
+	}
+	return out
 }
 
 // messageAbout returns a message about a custom resource that says nothing yet.

@@ -5,18 +5,20 @@ import (
 	"slices"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
 
-// intake is a message, or, with settles, which matters of its app hold, or, with gone, that its app was deleted.
+// intake is a message, or, with settles, which matters of its app hold, or, with gone, that its app was deleted, or, with there, which objects of its kind there were.
 type intake struct {
 	message notify.Message
 	gone    bool
 	settles bool
 	holds   []notify.Matter
+	there   map[object.ID]bool
 }
 
 // mostWaiting bounds what waits in memory until it is in the file.
@@ -34,6 +36,11 @@ func (o *Outlet) Forget(of notify.Message) { o.add(intake{message: of, gone: tru
 // Settle implements notify.Outlet.
 func (o *Outlet) Settle(of notify.Message, open []notify.Matter) {
 	o.add(intake{message: of, settles: true, holds: open})
+}
+
+// Retain implements notify.Outlet.
+func (o *Outlet) Retain(of notify.Message, there map[object.ID]bool) {
+	o.add(intake{message: of, there: there})
 }
 
 func (o *Outlet) add(i intake) {
@@ -118,10 +125,14 @@ func (o *Outlet) flush() ([]intake, error) {
 
 // mayClose reports whether something ends of what on-call tools may have open: that is said where no Alert listens any more, too.
 func (o *Outlet) mayClose(i intake) bool {
-	if !i.gone && !i.settles && i.message.Matter.Phase != notify.Ends && i.message.Reason != healthCheckFailed {
+	if i.there == nil && !i.gone && !i.settles && i.message.Matter.Phase != notify.Ends && i.message.Reason != healthCheckFailed {
 		return false
 	}
-	states, err := o.Store.States(matter.PrefixOf(i.message))
+	prefix := ""
+	if i.there == nil {
+		prefix = matter.PrefixOf(i.message)
+	}
+	states, err := o.Store.States(prefix)
 	if err != nil {
 		return true // the write says what is wrong
 	}
@@ -139,6 +150,8 @@ const healthCheckFailed = "HealthCheckFailed"
 // take judges one of what waits.
 func (o *Outlet) take(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
 	switch {
+	case i.there != nil:
+		return o.retain(tx, i, woken)
 	case i.gone:
 		return o.forget(tx, i.message, woken)
 	case !i.settles:
@@ -154,4 +167,26 @@ func (o *Outlet) take(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
 		}
 	}
 	return nil
+}
+
+// retain forgets the matters of objects that are not there: they were deleted while no process of truce ran.
+func (o *Outlet) retain(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
+	gone := map[object.ID]notify.Message{}
+	for _, s := range tx.States("") {
+		if s.Open && i.lacks(s.Opened) {
+			gone[s.Opened.About] = notify.Message{About: s.Opened.About, APIVersion: s.Opened.APIVersion, UID: s.Opened.UID, At: i.message.At}
+		}
+	}
+	for _, m := range gone {
+		if err := o.forget(tx, m, woken); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lacks reports whether what a message is about is of the kind and the namespace, and was not there.
+func (i intake) lacks(m notify.Message) bool {
+	of, id := i.message.About, m.About
+	return id.Group == of.Group && id.Kind == of.Kind && (of.Namespace == "" || id.Namespace == of.Namespace) && !i.there[id] && m.At.Before(i.message.At)
 }

@@ -95,7 +95,7 @@ type Sender interface {
 	Send(ctx context.Context, m Message) error
 }
 
-// Outlet takes the messages of a controller to the Providers of its cluster. Accept, Settle and Forget do not block, and may be called from any goroutine.
+// Outlet takes the messages of a controller to the Providers of its cluster. Accept, Settle, Forget and Retain do not block, and may be called from any goroutine.
 type Outlet interface {
 	// Accept takes a message.
 	Accept(m Message)
@@ -103,6 +103,9 @@ type Outlet interface {
 	Settle(of Message, open []Matter)
 	// Forget ends all matters of an app that was deleted: only an alert that a receiver has open is closed, by this message.
 	Forget(of Message)
+	// Retain is Forget for each object that was not there at a time, of a group and kind, in one namespace, or in all of them where that is empty. All that were there
+	// are in there, which is the Outlet's then.
+	Retain(of Message, there map[object.ID]bool)
 	// Run works until ctx ends.
 	Run(ctx context.Context) error
 }
