@@ -3,6 +3,7 @@ package stories
 import (
 	"encoding/json"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -76,4 +77,28 @@ func TestASecretThatIsRotatedSendsWhatWaits(t *testing.T) {
 	})
 	w.kubectl("patch", "secret/away", "-p", `{"stringData":{"address":"`+e.URL+`/back"}}`)
 	e.await(t, "/back", "ReconciliationSucceeded")
+}
+
+// TestThePreviewShowsWhatWasSent: the path of one app is missing for a moment, of which nothing is sent, and that of another one for longer.
+func TestThePreviewShowsWhatWasSent(t *testing.T) {
+	w := offWorld(t, document3)
+	e := newEndpoint(t)
+	w.notifies(e, "generic", "/all", "eventSeverity: error")
+	stop := w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("my-app", "./apps/none", defaultSpec)
+	w.await(w.Watch(t, kustomizations, w.ns, "my-app"), func(o *unstructured.Unstructured) bool {
+		text, _ := json.Marshal(entries(o, "status", "conditions"))
+		return containsAll(string(text), []string{"apps/none"})
+	})
+	w.kubectl("patch", "kustomizations.kustomize.toolkit.fluxcd.io/my-app", "--type=merge", "-p", `{"spec":{"path":"./apps/my-app"}}`)
+	w.ready("my-app")
+	w.app("other", "./apps/neither", defaultSpec)
+	e.await(t, "/all", "apps/neither")
+	truce := w.truce()
+	w.removeApps()
+	stop()
+	code, said := truce("notify", "preview", "all", "-n", w.ns, "--from", filepath.Join(w.cache, "journal.db"))
+	if n := e.count("/all", "apps/none"); n != 0 || code != 0 || strings.Contains(said, "apps/none") || strings.Count(said, "apps/neither") != 1 {
+		t.Errorf("sent were %d messages about apps/none and one about apps/neither; the preview (%d): %s", n, code, said)
+	}
 }

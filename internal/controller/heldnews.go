@@ -3,15 +3,12 @@ package controller
 import (
 	"time"
 
+	"github.com/truce-gitops/truce/internal/controller/findings"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
-
-// holdPause is how long the news waits that a commit has taken an app's files: where it has taken the app too, the run of the app that deletes it is over by then, and
-// nothing was wrong.
-const holdPause = 10 * time.Second
 
 // reportedNews is what was reported of an app last.
 type reportedNews struct {
@@ -31,12 +28,7 @@ func (c *Controller) mayBeUnsent(key app.Key, r report.Report) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	e := c.appSet[key]
-	return isWithoutFiles(r) && c.Outlet != nil && e != nil && e.news.key == ""
-}
-
-// isWithoutFiles reports whether a run has ended because its source does not have what the app names.
-func isWithoutFiles(r report.Report) bool {
-	return r.Reason == report.SourceNotReady && r.Stage == report.Render
+	return r.WithoutFiles() && c.Outlet != nil && e != nil && e.news.key == ""
 }
 
 // holdBack takes the newest messages of an app in place of those that it holds back, and reports whether they wait.
@@ -51,7 +43,7 @@ func (c *Controller) holdBack(key app.Key, news heldNews, waits bool) bool {
 		e.news.held = heldNews{}
 		return false
 	case e.news.held.messages == nil:
-		e.news.until = time.Now().Add(holdPause)
+		e.news.until = time.Now().Add(findings.HoldPause)
 	}
 	e.news.held = news
 	c.settles.AddAfter(key, time.Until(e.news.until))

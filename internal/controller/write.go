@@ -115,7 +115,7 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 		}
 		messages = append(messages, m)
 	}
-	if c.holdBack(e.app.Key, heldNews{messages: messages, again: again}, isWithoutFiles(r)) {
+	if c.holdBack(e.app.Key, heldNews{messages: messages, again: again}, r.WithoutFiles()) {
 		return
 	}
 	for _, m := range messages {

@@ -139,7 +139,7 @@ func (e *Engine) noteRun(before, now report.Report) {
 		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Applied, Revision: now.Revision})
 	case now.Reason == report.InProgress || now.Reason == report.AwaitingHealth:
 	case now.Stage != report.Done && (before.Reason != now.Reason || before.Message != now.Message || before.Revision != now.Revision):
-		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Failed, Revision: now.Revision, Reason: now.Message})
+		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Failed, Revision: now.Revision, Reason: now.Message, NoFiles: now.WithoutFiles()})
 	}
 }
 

@@ -64,6 +64,9 @@ func (r Report) Stop() string {
 	return strings.TrimSpace(stage) + ": " + r.Message
 }
 
+// WithoutFiles reports whether a run has ended because its source does not have what the app names.
+func (r Report) WithoutFiles() bool { return r.Reason == SourceNotReady && r.Stage == Render }
+
 // FetchFailure says why Git may have a newer revision, and with which one the cluster is compared meanwhile; empty where the source was fetched.
 func (r Report) FetchFailure() string {
 	if r.Unfetched == "" || r.Revision == "" {

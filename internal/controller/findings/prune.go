@@ -2,6 +2,7 @@ package findings
 
 import (
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/journal"
@@ -19,6 +20,10 @@ func PruneMessage(revision, why string, gone []object.ID) notify.Message {
 		Event: notify.Event{Severity: notify.Info, Reason: "Pruned", Text: "deleted, for " + why + ": " + list, Revision: revision}, Evidence: evidence,
 	}
 }
+
+// HoldPause is how long the news waits that a commit has taken an app's files: where it has taken the app too, the run of the app that deletes it is over by then, and
+// nothing was wrong.
+const HoldPause = 10 * time.Second
 
 // ChangeText says which objects a revision has created and changed, in kubectl's words.
 func ChangeText(created, configured object.Tally) string {

@@ -76,7 +76,8 @@ type Entry struct {
 	Place    string    `json:"place,omitempty"`  // where Git writes the field at that revision: file:line, or a field of the app; noted where only a commit ends it
 	Begins   string    `json:"begins,omitempty"` // the file and line at which Git's object begins
 	Reason   string    `json:"reason,omitempty"`
-	Action   string    `json:"action,omitempty"` // of a release: install, upgrade, rollback or uninstall
+	NoFiles  bool      `json:"noFiles,omitempty"` // a run stopped, for its source does not have what the app names
+	Action   string    `json:"action,omitempty"`  // of a release: install, upgrade, rollback or uninstall
 }
 
 // By names the writer as truce shows one: "kubectl (scale) as alice"; empty where it is not known.

@@ -51,7 +51,7 @@ func Preview(ctx context.Context, r live.Reader, key route.Key, entries []journa
 	out.Type = flux.Notifications{}.Provider(provider).Type
 	out.Alert.Suspended = false // what would have been sent
 	t := &replay{apps: &appReader{reader: r, known: map[app.Key]object.Object{}}, past: &out, states: map[string]matter.State{}}
-	for _, o := range joinPrunes(entries) {
+	for _, o := range joinPrunes(dropHeld(entries)) {
 		if err := t.add(ctx, o); err != nil {
 			return out, err
 		}
