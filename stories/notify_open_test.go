@@ -102,3 +102,38 @@ func TestThePreviewShowsWhatWasSent(t *testing.T) {
 		t.Errorf("sent were %d messages about apps/none and one about apps/neither; the preview (%d): %s", n, code, said)
 	}
 }
+
+// TestAnAlertIsClosedWhenItsAlertIsResumed: an app recovers, and one is deleted, while an Alert and a Provider are suspended.
+func TestAnAlertIsClosedWhenItsAlertIsResumed(t *testing.T) {
+	w := offWorld(t, document3)
+	e := newEndpoint(t)
+	places := map[string]string{"/alert": "alerts.notification.toolkit.fluxcd.io/alert", "/provider": "providers.notification.toolkit.fluxcd.io/provider"}
+	for path := range places {
+		w.notifies(e, "alertmanager", path, "eventSeverity: error")
+	}
+	w.notifies(e, "generic", "/log", "")
+	w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("my-app", "./apps/none", defaultSpec)
+	w.app("other", "./apps/neither", defaultSpec)
+	for path, suspended := range places {
+		for _, app := range []string{"my-app", "other"} {
+			e.await(t, path, `"name":"`+app+`"`, `"severity":"error"`)
+		}
+		w.kubectl("patch", suspended, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	}
+	w.kubectl("delete", "kustomizations.kustomize.toolkit.fluxcd.io/other")
+	w.kubectl("patch", "kustomizations.kustomize.toolkit.fluxcd.io/my-app", "--type=merge", "-p", `{"spec":{"path":"./apps/my-app"}}`)
+	e.await(t, "/log", "ReconciliationSucceeded")
+	for path, suspended := range places {
+		if open, _ := alertsOf(t, e.at(path)); open != 2 {
+			t.Errorf("at %s %d alerts are open while it is suspended: %s", path, open, strings.Join(e.at(path), "\n"))
+		}
+		w.kubectl("patch", suspended, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+		for _, app := range []string{"my-app", "other"} {
+			e.awaitCount(t, path, `"name":"`+app+`"`, 2)
+		}
+		if open, closed := alertsOf(t, e.at(path)); open != 0 || closed != 2 {
+			t.Errorf("at %s %d alerts are open, %d closed: %s", path, open, closed, strings.Join(e.at(path), "\n"))
+		}
+	}
+}

@@ -71,32 +71,10 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 	}
 	if next.Open {
 		next.Sent = d.sent
+	} else if next.Sent = d.unclosed(); len(next.Sent) > 0 {
+		next.Opened = was.Opened
 	}
 	return tx.PutState(key, next)
-}
-
-// endFailure closes what on-call tools have open of a run that failed, where a later run has gone through and only its health check fails: that is another matter,
-// whose message is the news.
-func (d *dispatch) endFailure() error {
-	if d.message.Reason != healthCheckFailed {
-		return nil
-	}
-	m := d.message
-	m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
-	key := matter.KeyOf(m)
-	end := dispatch{outlet: d.outlet, tx: d.tx, message: m, was: d.tx.State(key), woken: d.woken}
-	if !end.was.Open {
-		return nil
-	}
-	for by, sent := range end.was.Sent {
-		if d.outlet.alerts[alertKey(by)].alert.Suspended {
-			continue
-		}
-		if err := end.close(by, sent); err != nil {
-			return err
-		}
-	}
-	return d.tx.PutState(key, matter.State{At: m.At})
 }
 
 // to queues the message for the Provider of an Alert that takes it.
@@ -121,68 +99,10 @@ func (d *dispatch) to(a alertEntry) error {
 	return d.tx.Push(to, note)
 }
 
-// closeLeft closes what was sent by an Alert that is gone, or has another Provider now. One that is suspended sends nothing.
-func (d *dispatch) closeLeft() error {
-	for by, sent := range d.was.Sent {
-		if a, is := d.outlet.alerts[alertKey(by)]; is && a.alert.Provider == sent.Provider {
-			continue
-		}
-		if err := d.close(by, sent); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// close queues the end of what an Alert has sent.
-func (d *dispatch) close(by string, sent matter.Sent) error {
-	to := route.Key{Namespace: sent.Namespace, Name: sent.Provider}
-	p, there := d.outlet.providers[to]
-	if !there || p.provider.Suspended || !route.IsOnCall(p.provider.Type) {
-		return nil
-	}
-	note := route.Note{Alert: alertKey(by), Message: d.message, Metadata: sent.Metadata, ClosesOnly: true}
-	note.Message.Labels, note.Message.Annotations = nil, nil
-	if p.provider.Type == "alertmanager" {
-		note.Before = &route.Note{Message: d.was.MessageSent(sent), Metadata: sent.Metadata}
-	}
-	d.woken[to] = true
-	return d.tx.Push(to, note)
-}
-
 // alertKey is the opposite of route.Key's String.
 func alertKey(text string) route.Key {
 	namespace, name, _ := strings.Cut(text, "/")
 	return route.Key{Namespace: namespace, Name: name}
-}
-
-// forget removes the matters of an object that was deleted, and closes the alerts that are open of it.
-func (o *Outlet) forget(tx *outbox.Tx, of notify.Message, woken map[route.Key]bool) error {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for key, was := range tx.States(matter.PrefixOf(of)) {
-		d := dispatch{outlet: o, tx: tx, message: deletionMessage(of, was), was: was, woken: woken}
-		for by, sent := range was.Sent {
-			if o.alerts[alertKey(by)].alert.Suspended {
-				continue
-			}
-			if err := d.close(by, sent); err != nil {
-				return err
-			}
-		}
-		if err := tx.Delete(key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// deletionMessage is the end of a matter by the deletion of its object.
-func deletionMessage(of notify.Message, was matter.State) notify.Message {
-	of.Event = notify.Event{Severity: notify.Info, Reason: "Deleted", Text: "deleted; it was: " + was.Opened.Text}
-	of.Matter = was.Opened.Matter
-	of.Matter.Phase, of.Matter.Form = notify.Ends, ""
-	return of
 }
 
 // advance stores what becomes of a state by a message, and reports whether the message is to be said.

@@ -2,6 +2,7 @@ package notices
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -87,13 +88,14 @@ func (o *Outlet) waitAgain(batch []intake) {
 	all := slices.Concat(batch, o.waiting)
 	o.waiting = all[:min(len(all), mostWaiting)]
 	o.lost += len(all) - len(o.waiting)
+	o.resumed = true // which may not be stored either
 }
 
 // flush judges and stores what waits in memory, in one write, and returns what it was.
 func (o *Outlet) flush() ([]intake, error) {
 	o.mu.Lock()
-	batch, lost := o.waiting, o.lost
-	o.waiting, o.lost = nil, 0
+	batch, lost, resumed := o.waiting, o.lost, o.resumed
+	o.waiting, o.lost, o.resumed = nil, 0, false
 	listening := len(o.alerts) > 0
 	o.mu.Unlock()
 	if lost > 0 {
@@ -102,17 +104,20 @@ func (o *Outlet) flush() ([]intake, error) {
 	if !listening {
 		batch = slices.DeleteFunc(batch, func(i intake) bool { return !o.mayClose(i) })
 	}
-	if len(batch) == 0 {
+	resumed = resumed && o.hasUnclosed()
+	if len(batch) == 0 && !resumed {
 		return nil, nil
 	}
 	woken := map[route.Key]bool{}
 	err := o.Store.Update(func(tx *outbox.Tx) error {
-		for _, i := range batch {
-			if err := o.take(tx, i, woken); err != nil {
-				return err
-			}
+		var err error
+		if resumed {
+			err = o.closeResumed(tx, woken)
 		}
-		return tx.Forget(time.Now())
+		for _, i := range batch {
+			err = errors.Join(err, o.take(tx, i, woken))
+		}
+		return errors.Join(err, tx.Forget(time.Now()))
 	})
 	if err != nil {
 		return batch, err

@@ -20,16 +20,16 @@ func (o *Outlet) onProvider(ev live.Event) {
 		if known && was.cr.Generation() == ev.Object.Generation() {
 			next.failing = was.failing
 		}
+		o.resumed = o.resumed || !next.provider.Suspended && (!known || was.provider.Suspended)
 		o.providers[key] = next
 		o.changed[objectKey{registry.Providers.Kind, key}] = true
 	}
-	for alert, a := range o.alerts { // whether its Provider is there is in its status
-		if a.alert.Provider == key.Name && alert.Namespace == key.Namespace && (!known || ev.Gone) {
-			o.changed[objectKey{registry.Alerts.Kind, alert}] = true
-		}
+	if !known || ev.Gone {
+		o.changeAlertsOf(key)
 	}
 	o.mu.Unlock()
 	signalChange(o.dirty)
+	signalChange(o.come)
 	if ev.Gone || was.cr.Generation() != ev.Object.Generation() {
 		o.rotations.end(key)
 	}
@@ -38,17 +38,31 @@ func (o *Outlet) onProvider(ev live.Event) {
 	}
 }
 
+// changeAlertsOf has the statuses of the Alerts be written that name a Provider: they say whether it is there. The caller holds mu.
+func (o *Outlet) changeAlertsOf(provider route.Key) {
+	for alert, a := range o.alerts {
+		if a.alert.Provider == provider.Name && alert.Namespace == provider.Namespace {
+			o.changed[objectKey{registry.Alerts.Kind, alert}] = true
+		}
+	}
+}
+
 func (o *Outlet) onAlert(ev live.Event) {
 	key := route.Key{Namespace: ev.ID.Namespace, Name: ev.ID.Name}
 	o.mu.Lock()
+	was, known := o.alerts[key]
 	if ev.Gone {
 		delete(o.alerts, key)
+		o.resumed = true // nothing waits for it any more
 	} else {
-		o.alerts[key] = alertEntry{cr: ev.Object, alert: o.Dialect.Alert(ev.Object)}
+		next := alertEntry{cr: ev.Object, alert: o.Dialect.Alert(ev.Object)}
+		o.resumed = o.resumed || !next.alert.Suspended && (!known || was.alert.Suspended)
+		o.alerts[key] = next
 		o.changed[objectKey{registry.Alerts.Kind, key}] = true
 	}
 	o.mu.Unlock()
 	signalChange(o.dirty)
+	signalChange(o.come)
 }
 
 // Provider implements deliver.Providers. Secrets are read with the controller's own account, in the Provider's namespace alone.

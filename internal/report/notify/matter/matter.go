@@ -39,7 +39,8 @@ type State struct {
 	Form   string         `json:"form,omitempty"`
 	At     time.Time      `json:"at"`               // of the newest message that was said
 	Opened notify.Message `json:"opened,omitempty"` // the newest one, of an open matter
-	// Sent is what on-call tools have open, by the Alerts; nil where that was not stored.
+	// Sent is what on-call tools have open, by the Alerts; nil where that was not stored. Of a matter that is not open it is what could not be closed, for the Alert or the
+	// Provider is suspended; Opened is the message then, too.
 	Sent map[string]Sent `json:"sent"`
 }
 
@@ -116,8 +117,14 @@ func ChangesNothing(was State, m notify.Message) bool {
 	return m.Reason == "ReconciliationSucceeded" && m.Matter.Kind == Failure && m.Matter.Phase == notify.Ends && !was.Open && m.Evidence[notify.FactChanged] == ""
 }
 
+// longestSuspension is how long an end waits for an Alert or a Provider that is suspended.
+const longestSuspension = 30 * 24 * time.Hour
+
 // Expired reports whether nothing depends on a state any more.
-func (s State) Expired(now time.Time) bool { return !s.Open && now.Sub(s.At) >= Repeat }
+func (s State) Expired(now time.Time) bool {
+	age := now.Sub(s.At)
+	return !s.Open && age >= Repeat && (len(s.Sent) == 0 || age >= longestSuspension)
+}
 
 // quiet are the kinds whose end is no news: they are open until the app is gone, so that each is said once.
 var quiet = map[string]bool{Ceded: true, Addition: true}
