@@ -54,11 +54,11 @@ func (d *dispatch) unclosed() map[string]matter.Sent {
 	return out
 }
 
-// isSuspended reports whether what an Alert has sent cannot be closed now.
+// isSuspended reports whether what an Alert has sent cannot be closed now, for the Alert or the Provider is suspended, or the Provider is faulty.
 func (d *dispatch) isSuspended(by string, sent matter.Sent) bool {
 	a, is := d.outlet.alerts[alertKey(by)]
 	p := d.outlet.providers[route.Key{Namespace: sent.Namespace, Name: sent.Provider}]
-	return is && a.alert.Provider == sent.Provider && a.alert.Suspended || p.provider.Suspended
+	return is && a.alert.Provider == sent.Provider && a.alert.Suspended || !p.sends()
 }
 
 // closeAll closes what on-call tools have open of a matter, and returns what it could not close.
@@ -80,7 +80,7 @@ func (d *dispatch) closeAll() (left map[string]matter.Sent, err error) {
 func (d *dispatch) close(by string, sent matter.Sent) error {
 	to := route.Key{Namespace: sent.Namespace, Name: sent.Provider}
 	p, there := d.outlet.providers[to]
-	if !there || p.provider.Suspended || !route.IsOnCall(p.provider.Type) {
+	if !there || !p.sends() || !route.IsOnCall(p.provider.Type) {
 		return nil
 	}
 	note := route.Note{Alert: alertKey(by), Message: d.message, Metadata: sent.Metadata, ClosesOnly: true}

@@ -81,7 +81,7 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 func (d *dispatch) to(a alertEntry) error {
 	to := route.Key{Namespace: a.alert.Key.Namespace, Name: a.alert.Provider}
 	p, there := d.outlet.providers[to]
-	if !there || p.provider.Suspended || len(p.provider.Problems) > 0 || !d.news.isFor(p.provider.Type) {
+	if !there || !p.sends() || !d.news.isFor(p.provider.Type) {
 		return nil
 	}
 	note, takes := payload.NoteFor(p.provider.Type, a.alert, d.message, d.was)

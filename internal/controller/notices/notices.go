@@ -94,6 +94,9 @@ type providerEntry struct {
 	failing  string
 }
 
+// sends reports whether messages go to a Provider.
+func (p providerEntry) sends() bool { return !p.provider.Suspended && len(p.provider.Problems) == 0 }
+
 // objectKey names a Provider or an Alert.
 type objectKey struct {
 	kind string

@@ -20,7 +20,7 @@ func (o *Outlet) onProvider(ev live.Event) {
 		if known && was.cr.Generation() == ev.Object.Generation() {
 			next.failing = was.failing
 		}
-		o.resumed = o.resumed || !next.provider.Suspended && (!known || was.provider.Suspended)
+		o.resumed = o.resumed || next.sends() && (!known || !was.sends())
 		o.providers[key] = next
 		o.changed[objectKey{registry.Providers.Kind, key}] = true
 	}
