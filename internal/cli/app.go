@@ -26,7 +26,7 @@ type appFlags struct {
 	preview view.Preview // of build and diff
 }
 
-const longApp = `Work with the apps of a cluster: Flux Kustomizations and Argo CD Applications.
+const longApp = `Work with the apps of a cluster: Flux Kustomizations and HelmReleases, and Argo CD Applications.
 
 NAME is an app's name, or kind/name where two kinds share it. Without -n the namespace
 is the one of the kubeconfig's context; called as argocd, it is argocd, and an app whose name

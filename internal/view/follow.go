@@ -86,7 +86,7 @@ func (c *Cluster) followApps(ctx context.Context, b *summaryCache) error {
 }
 
 // errNoDialect says that the cluster knows no kind of app at all.
-var errNoDialect = errors.New("the cluster knows neither Kustomization nor Application: are truce's, Flux's or Argo CD's CRDs installed?")
+var errNoDialect = errors.New("the cluster knows neither Kustomization, HelmRelease nor Application: are truce's, Flux's or Argo CD's CRDs installed?")
 
 func (c *Cluster) serves(gvk object.GVK) (bool, error) {
 	_, err := c.cluster.Resource(gvk)

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -26,7 +27,7 @@ func (b *summaryCache) summaries() []Summary {
 	out := make([]Summary, 0, len(b.apps))
 	for key, cr := range b.apps {
 		s := summarise(key, cr, policyOf(b.published, key.Namespace))
-		if cr.GVK() == registry.Kustomizations && !s.Observed { // else its objects do not bear our mark
+		if cr.GVK() != registry.Applications && !s.Observed { // else its objects do not bear our mark
 			status := registry.Commands()[cr.GVK()].Summarize(cr)
 			objects := b.objectsOf(key, cr, status)
 			s.State.Health = healthByObjects(cr, status, objects)
@@ -41,7 +42,7 @@ func (b *summaryCache) summaries() []Summary {
 	return out
 }
 
-// objectsOf are the objects of a Kustomization, whose status holds no word for their health, by the watched objects.
+// objectsOf are the objects of a Kustomization or a HelmRelease, whose status holds no word for their health, by the watched objects.
 func (b *summaryCache) objectsOf(key app.Key, cr object.Object, status dialect.Summary) []report.Object {
 	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Health
 	return listedObjects(cr, status, func(e dialect.ListedObject) health.Status {
@@ -56,10 +57,10 @@ func (b *summaryCache) objectsOf(key app.Key, cr object.Object, status dialect.S
 	})
 }
 
-// listedObjects are the objects that the status of a Kustomization lists, with their health; none in another cluster. A Job that is not there after a
+// listedObjects are the objects that the status of a Kustomization or a HelmRelease lists, with their health; none that cannot be known by their mark. A Job that is not there after a
 // run that has succeeded is done: by its ttlSecondsAfterFinished the cluster deletes it.
 func listedObjects(cr object.Object, status dialect.Summary, of func(dialect.ListedObject) health.Status) []report.Object {
-	if isElsewhere(cr) {
+	if isUnmarked(cr, status) {
 		return nil
 	}
 	var out []report.Object
@@ -75,10 +76,15 @@ func listedObjects(cr object.Object, status dialect.Summary, of func(dialect.Lis
 
 func isMissing(o report.Object) bool { return o.Health.Code == health.Missing }
 
-// healthByObjects is the health of a Kustomization: that of its worst object, or a worse one that the status holds, about objects that it does
-// not list. Objects in another cluster are as the status says.
+// isUnmarked reports whether the objects of an app are in another cluster, or of a release that another controller has made: then they are as the status says.
+func isUnmarked(cr object.Object, status dialect.Summary) bool {
+	return isElsewhere(cr) || cr.GVK() != registry.Kustomizations && status.StatusWriter != ownership.Manager
+}
+
+// healthByObjects is the health of a Kustomization or a HelmRelease: that of its worst object, or a worse one that the status holds, about objects that it
+// does not list.
 func healthByObjects(cr object.Object, status dialect.Summary, objects []report.Object) health.Status {
-	if isElsewhere(cr) {
+	if isUnmarked(cr, status) {
 		return status.End.Health(status.Recorded)
 	}
 	return status.End.Health(report.WorstHealth(objects).Worse(status.Recorded))
@@ -89,7 +95,7 @@ func (c *Cluster) standing(ctx context.Context, cr object.Object, d Detail) heal
 	switch {
 	case d.Report.Stage == report.Done || len(d.Report.Objects) > 0 || d.App.Policy.Mode == app.Observe:
 		return health.Status{}
-	case cr.GVK() != registry.Kustomizations:
+	case cr.GVK() == registry.Applications:
 		return d.Recorded.State.Health
 	}
 	return healthByObjects(cr, d.Recorded, listedObjects(cr, d.Recorded, func(e dialect.ListedObject) health.Status {

@@ -16,21 +16,25 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
-// HelmCommands reads HelmReleases, and suspends, resumes, reconciles, adopts and releases them.
+// HelmCommands reads HelmReleases, and suspends, resumes, reconciles, adopts, releases and deletes them.
 type HelmCommands struct{}
 
 var _ dialect.Commands = HelmCommands{}
 
-// Edit suspends, resumes, adopts, releases or requests a run. Everything else of a HelmRelease is changed in Git.
+// Edit suspends, resumes, adopts, releases, requests a run, or says what becomes of the objects. Everything else of a HelmRelease is changed in Git.
 func (HelmCommands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, error) {
-	if c.Pin != nil {
+	if c.Pin != nil && *c.Pin != "" {
 		return r, errors.New("truce does not go back to an older release of a HelmRelease, which would be upgraded again at once: revert its values, or its chart's version, in Git")
+	}
+	if c.Leave != "" { // helm-controller uninstalls no release of a suspended HelmRelease
+		leaves := c.Leave == app.PruneKeep
+		c.Leave, c.Suspend = "", &leaves
 	}
 	e := &edit{Editor: editor.Editor{CR: r.App.Clone()}}
 	other := c
-	other.Suspend, other.Run, other.At, other.ApprovePrune, other.Way = nil, nil, time.Time{}, "", ""
+	other.Suspend, other.Pin, other.Run, other.At, other.ApprovePrune, other.Way = nil, nil, nil, time.Time{}, "", ""
 	if !reflect.DeepEqual(other, dialect.Change{}) {
-		return r, errors.New("truce suspends, resumes, reconciles, adopts and releases a HelmRelease; change its other fields in Git, or with kubectl")
+		return r, errors.New("truce suspends, resumes, reconciles, adopts, releases and deletes a HelmRelease; change its other fields in Git, or with kubectl")
 	}
 	e.plan(dialect.Change{Suspend: c.Suspend})
 	e.SetAdoption(c.Way, c.At)
