@@ -11,9 +11,11 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/controller/findings"
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
@@ -207,9 +209,13 @@ func messageOf(e occurrence) (notify.Message, bool) {
 		if !known {
 			return m, false
 		}
+		kind := compare.Changed
+		if e.Path == field.PathString(nil) { // the whole object
+			kind = compare.Missing
+		}
 		m = findings.Message(report.FindingEvent{
 			App: e.App, ID: e.Object, Carried: e.What == journal.Corrected, At: e.At, Source: e.Place,
-			Finding: report.Finding{Verdict: verdict, Desired: e.Git, Live: e.Live, Claimant: e.Claimant, Reason: e.Reason, Writer: ownership.Writer{
+			Finding: report.Finding{Kind: kind, Verdict: verdict, Desired: e.Git, Live: e.Live, Claimant: e.Claimant, Reason: e.Reason, Writer: ownership.Writer{
 				Name: e.Writer, Manager: e.Manager, Person: e.Person, User: e.User, During: e.During, Time: e.Written, AtLatest: e.AtLatest, Before: e.Before,
 				Often: e.Often, Evidence: ownership.Evidence(e.Evidence), Because: e.Because,
 			}},

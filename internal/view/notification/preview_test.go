@@ -52,6 +52,7 @@ func TestThePastIsJoinedAndEnded(t *testing.T) {
 		journal.Entry{At: at(960), App: key, What: journal.Recovered}, // of which nothing was said
 		journal.Entry{At: at(1000), App: helm, What: journal.Recovered},
 		released(1100, "rollback", "1.2.3"), released(1200, "uninstall", ""),
+		journal.Entry{At: at(1300), App: key, What: journal.Held, Object: id, Path: ".", Git: map[string]any{"kind": "Deployment"}, Reason: "the deletion is reported only", Evidence: "unknown"},
 	)
 	past := &Past{Type: "slack", Alert: route.Alert{Sources: []route.Source{{Kind: "Kustomization", Name: "*", Namespace: "shop"}, {Kind: "HelmRelease", Name: "*", Namespace: "shop"}}}}
 	cr := object.Object{"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"name": "web", "namespace": "shop"}}
@@ -82,6 +83,7 @@ func TestThePastIsJoinedAndEnded(t *testing.T) {
 		"12:16:40 info healthy again; it was: degraded: Deployment.apps shop/redis: CrashLoopBackOff",
 		"12:18:20 error Helm rollback succeeded for release shop/redis.v2 with chart redis@1.2.3",
 		"12:20:00 info Helm uninstall succeeded for release shop/redis.v2 with chart redis@1.2.3",
+		"12:21:40 error Deployment.apps shop/web is missing: the deletion is reported only",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
