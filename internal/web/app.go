@@ -80,7 +80,10 @@ func newObjectRow(o report.Object) objectRow {
 }
 
 // wholeObject is in the place of a field's path.
-const wholeObject = "the whole object"
+const (
+	wholeObject = "the whole object"
+	wholeThere  = "there"
+)
 
 func newFindingRow(id object.ID, f report.Finding) findingRow {
 	row := findingRow{
@@ -88,10 +91,10 @@ func newFindingRow(id object.ID, f report.Finding) findingRow {
 		Writer: f.Writer.String(), Verdict: string(f.Verdict), Reason: f.Reason,
 	}
 	if len(f.Path) == 0 && f.Kind == compare.Missing {
-		row.Path, row.Git, row.Writer = wholeObject, "there", ""
+		row.Path, row.Git, row.Writer = wholeObject, wholeThere, ""
 	}
 	if f.Kind == compare.Unmanaged {
-		row.Path, row.Git, row.Live, row.Writer = wholeObject, "not compared", "there", ""
+		row.Path, row.Git, row.Live, row.Writer = wholeObject, "not compared", wholeThere, ""
 	}
 	if f.Remedy != "" {
 		row.Reason += "; " + f.Remedy

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
@@ -109,7 +108,7 @@ func newChartScale(f journal.Oscillation) *chartScale {
 }
 
 func (s *chartScale) take(v any) {
-	text := report.FormatValue(v)
+	text := formatValue(v)
 	if slices.Contains(s.texts, text) {
 		return
 	}
@@ -136,7 +135,7 @@ func (s *chartScale) y(v any) int {
 	part := 0.0
 	if n, ok := numericValue(v); s.numbers && ok {
 		part = (n - s.least) / (s.most - s.least)
-	} else if at := slices.Index(s.texts, report.FormatValue(v)); at > 0 {
+	} else if at := slices.Index(s.texts, formatValue(v)); at > 0 {
 		part = float64(at) / float64(len(s.texts)-1)
 	}
 	return chartHeight - chartPad - int(part*(chartHeight-2*chartPad))
@@ -146,7 +145,7 @@ func (s *chartScale) y(v any) int {
 func (s *chartScale) levels(git any) []chartLevel {
 	var out []chartLevel
 	add := func(i int) {
-		l := chartLevel{Y: s.y(s.values[i]), Text: truncateLevel(s.texts[i]), Git: s.texts[i] == report.FormatValue(git)}
+		l := chartLevel{Y: s.y(s.values[i]), Text: truncateLevel(s.texts[i]), Git: s.texts[i] == formatValue(git)}
 		if !slices.ContainsFunc(out, func(o chartLevel) bool { return max(o.Y-l.Y, l.Y-o.Y) < levelGap }) {
 			out = append(out, l)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
@@ -111,15 +112,40 @@ func newRecentActivity(entries []journal.Entry, from, to time.Time) *recentActiv
 		if len(out.Fields) == mostFields {
 			break
 		}
+		f, path := chartedField(f)
 		begin, end := chartWindow(f, from, to)
 		out.Fields = append(out.Fields, recentField{
-			Object: f.Object.String(), Path: strings.TrimPrefix(f.Path, "."), Git: report.FormatValue(f.Git), Words: flapNote(f), Class: entryClass(f), Chart: newChart(f, begin, end),
+			Object: f.Object.String(), Path: path, Git: formatValue(f.Git), Words: flapNote(f), Class: entryClass(f), Chart: newChart(f, begin, end),
 		})
 	}
 	for i := len(entries) - 1; i >= 0 && len(out.Rows) < mostRows; i-- {
 		out.Rows = append(out.Rows, newRecentRow(entries[i]))
 	}
 	return out
+}
+
+// chartedField is what a chart shows, and of which field: of a whole object it is enough whether that is there.
+func chartedField(f journal.Oscillation) (journal.Oscillation, string) {
+	if f.Path != field.PathString(nil) {
+		return f, strings.TrimPrefix(f.Path, ".")
+	}
+	f.Path, f.Git, f.Values = wholeObject, word(wholeThere), slices.Clone(f.Values)
+	for i := range f.Values {
+		if f.Values[i].Value != nil {
+			f.Values[i].Value = word(wholeThere)
+		}
+	}
+	return f, wholeObject
+}
+
+// word is in the place of a value, and shown as it is.
+type word string
+
+func formatValue(v any) string {
+	if w, is := v.(word); is {
+		return string(w)
+	}
+	return report.FormatValue(v)
 }
 
 // chartWindow is the part of a span that a chart shows: where all happened in a small part of it, that part and as much around it.
@@ -199,7 +225,7 @@ func newRecentRow(e journal.Entry) recentRow {
 		row.Object, row.Path = e.Object.String(), strings.TrimPrefix(e.Path, ".")
 		row.Git, row.Live, row.By = report.FormatValue(e.Git), report.FormatValue(e.Live), e.Writer
 		if row.Path == "" && e.Live == nil {
-			row.Path, row.Git = wholeObject, "there"
+			row.Path, row.Git = wholeObject, wholeThere
 		}
 	}
 	return row

@@ -119,3 +119,17 @@ func TestAJournalThatCannotBeReadIsSaid(t *testing.T) {
 		}
 	}
 }
+
+func TestOfAWholeObjectThePageSaysWhetherItIsThere(t *testing.T) {
+	key := app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}
+	id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "a"}
+	git := map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a"}}
+	var entries []journal.Entry
+	for i, what := range []journal.EntryKind{journal.Held, journal.Corrected} {
+		entries = append(entries, journal.Entry{At: noon.Add(time.Duration(i-10) * time.Minute), App: key, What: what, Object: id, Path: ".", Git: git})
+	}
+	body := get(t, stateWith(entries), "/apps/Kustomization/flux-system/web").Body.String()
+	if !strings.Contains(body, "<svg") || !strings.Contains(body, "Git: <code>there</code>") || strings.Contains(body, "apiVersion") {
+		t.Errorf("the page shows:\n%s", body)
+	}
+}
