@@ -206,7 +206,7 @@ func (d *Deliverer) look(ctx context.Context, w *worker) time.Duration {
 		_ = d.Store.Remove(w.key) // else the next start does
 		return 0
 	case p.Suspended, len(p.Problems) > 0:
-		return d.discard(w.key, items)
+		return d.discard(w.key, p.Type, items)
 	}
 	return d.send(ctx, w, p, queue{items, dropped})
 }
@@ -286,10 +286,16 @@ func (d *Deliverer) expire(key route.Key, items []outbox.Item) ([]outbox.Item, e
 	return items, d.Store.Done(key, old, 0)
 }
 
-func (d *Deliverer) discard(key route.Key, items []outbox.Item) time.Duration {
+// discard removes what a Provider that sends nothing would have sent. What closes an alert that an on-call tool has open waits until it sends again.
+func (d *Deliverer) discard(key route.Key, kind string, items []outbox.Item) time.Duration {
 	var all []uint64
 	for _, i := range items {
-		all = append(all, i.ID)
+		if !route.IsOnCall(kind) || i.Message.Matter.Phase != notify.Ends {
+			all = append(all, i.ID)
+		}
+	}
+	if len(all) == 0 {
+		return longestWait // a change of the Provider wakes
 	}
 	if err := d.Store.Done(key, all, 0); err != nil {
 		d.Log.Warn("notifications", "provider", key.String(), "error", err.Error())

@@ -136,6 +136,48 @@ func TestAMessageIsTriedAgainUntilItIsTaken(t *testing.T) {
 	}
 }
 
+// TestAnEndThatWaitsOutlivesASuspension: the alert that it closes is open at the receiver.
+func TestAnEndThatWaitsOutlivesASuspension(t *testing.T) {
+	bodies := make(chan string, 10)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		bodies <- string(text)
+	}))
+	defer s.Close()
+	f := newFixture(t, here)
+	p := address(s.URL)
+	p.Type, p.Suspended = "alertmanager", true
+	key := route.Key{Namespace: "shop", Name: "oncall"}
+	about := object.ID{Kind: "Kustomization", Namespace: "shop", Name: "web"}
+	err := f.Store.Update(func(tx *outbox.Tx) error {
+		return tx.Push(key, route.Note{Message: notify.Message{
+			Event: notify.Event{Severity: notify.Info, Reason: "ReconciliationSucceeded", Text: "the end"}, About: about, At: time.Now(),
+			Matter: notify.Matter{Kind: "failure", Phase: notify.Ends},
+		}})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.send("oncall", p, "an opening")
+	for deadline := time.Now().Add(time.Minute); ; {
+		left, _, err := f.Store.Pending(key)
+		if err != nil || len(left) == 0 || time.Now().After(deadline) {
+			t.Fatalf("%d messages wait, %v", len(left), err)
+		}
+		if len(left) == 1 {
+			break
+		}
+	}
+	p.Suspended = false
+	f.send("oncall", p, "another opening")
+	if err := f.result(); err != nil {
+		t.Fatal(err)
+	}
+	if body := <-bodies; !strings.Contains(body, "the end") && !strings.Contains(body, "endsAt") || strings.Contains(body, "an opening") {
+		t.Errorf("sent: %s", body)
+	}
+}
+
 // TestTheVendorsPauseIsKept: as a header in seconds or a date, and as each vendor has it in the body.
 func TestTheVendorsPauseIsKept(t *testing.T) {
 	for name, c := range map[string]struct{ kind, header, body string }{
