@@ -126,7 +126,7 @@ func policyOf(published []instance.Instance, namespace string) app.Policy {
 func summarise(key app.Key, cr object.Object, process app.Policy) Summary {
 	a, status := registry.AppDialects()[cr.GVK()].App(cr, process), registry.Commands()[cr.GVK()].Summarize(cr)
 	s := Summary{
-		Key: key, Labels: labelsOf(cr), Source: a.Source, Path: a.Path, State: status.State, Revision: status.Revision,
+		Key: key, Labels: cr.Labels(), Source: a.Source, Path: a.Path, State: status.State, Revision: status.Revision,
 		Message: status.Message, Handled: status.HandledRequest, Settled: status.Finished, Contested: status.Contested, Ceded: status.Ceded,
 		Observed: a.Policy.Mode == app.Observe, By: status.StatusWriter, Lost: status.Lost,
 	}
@@ -146,13 +146,4 @@ func conditionOf(cr object.Object, kind string) condition {
 		}
 	}
 	return condition{}
-}
-
-func labelsOf(o object.Object) map[string]string {
-	m, _ := o.At("metadata", "labels").(map[string]any)
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		out[k], _ = v.(string)
-	}
-	return out
 }

@@ -95,5 +95,5 @@ func (r *Reader) labels(ctx context.Context, namespace string) (map[string]strin
 	if err != nil {
 		return nil, fmt.Errorf("read namespace %s: %w", namespace, err)
 	}
-	return mutation.LabelsOf(o), nil
+	return o.Labels(), nil
 }

@@ -173,9 +173,9 @@ func (s Subject) scoped(scope any) bool {
 func (s Subject) selected(m map[string]any) bool {
 	namespace := s.Namespace
 	if s.Group == "" && s.Resource == "namespaces" {
-		namespace = LabelsOf(s.Object)
+		namespace = s.Object.Labels()
 	}
-	return (namespace == nil || selects(m["namespaceSelector"], namespace)) && selects(m["objectSelector"], LabelsOf(s.Object))
+	return (namespace == nil || selects(m["namespaceSelector"], namespace)) && selects(m["objectSelector"], s.Object.Labels())
 }
 
 // selects reports whether a label selector matches. No selector matches everything; one that the API server would not take may match.
@@ -189,23 +189,13 @@ func selects(v any, of map[string]string) bool {
 func Written(git, live object.Object) object.Object {
 	labels := map[string]any{}
 	for _, o := range []object.Object{live, git} {
-		for k, v := range LabelsOf(o) {
+		for k, v := range o.Labels() {
 			labels[k] = v
 		}
 	}
 	out := git.Clone()
 	if len(labels) > 0 {
 		field.SetValue(out, field.NewPath("metadata", "labels"), labels)
-	}
-	return out
-}
-
-// LabelsOf returns the labels of an object.
-func LabelsOf(o object.Object) map[string]string {
-	out := map[string]string{}
-	m, _ := o.At("metadata", "labels").(map[string]any)
-	for k, v := range m {
-		out[k], _ = v.(string)
 	}
 	return out
 }

@@ -134,10 +134,10 @@ func TestANamespaceIsItsOwnNamespace(t *testing.T) {
 func TestLabelsOfOthersAreSeenBySelectors(t *testing.T) {
 	git := parse(t, "{kind: ConfigMap, metadata: {labels: {app: web}}}")
 	live := parse(t, "{kind: ConfigMap, metadata: {labels: {app: changed, inject: 'yes'}}}")
-	if diff := cmp.Diff(map[string]string{"app": "web", "inject": "yes"}, mutation.LabelsOf(mutation.Written(git, live))); diff != "" {
+	if diff := cmp.Diff(map[string]string{"app": "web", "inject": "yes"}, mutation.Written(git, live).Labels()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]string{"app": "web"}, mutation.LabelsOf(git)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"app": "web"}, git.Labels()); diff != "" {
 		t.Errorf("Git's object was changed (-want +got):\n%s", diff)
 	}
 	if got := mutation.Written(parse(t, "{kind: ConfigMap}"), nil); got["metadata"] != nil {

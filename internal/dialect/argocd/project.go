@@ -77,7 +77,7 @@ func (Projects) Project(cr object.Object) project.Project {
 		r.Fields("spec", cr["spec"], &spec)
 	}
 	p := project.Project{
-		Namespace: cr.Namespace(), Name: cr.Name(), Labels: labelsOf(cr), Repositories: spec.SourceRepos, AppNamespaces: spec.SourceNamespaces,
+		Namespace: cr.Namespace(), Name: cr.Name(), Labels: cr.Labels(), Repositories: spec.SourceRepos, AppNamespaces: spec.SourceNamespaces,
 		OnlyOwnClusters: spec.PermitOnlyProjectScopedClusters,
 		Cluster:         project.Kinds{Allowed: kindsOf(spec.ClusterResourceWhitelist), Denied: kindsOf(spec.ClusterResourceBlacklist)},
 	}
@@ -104,15 +104,6 @@ func (Projects) Project(cr object.Object) project.Project {
 		p.Problems = append(p.Problems, problem.String())
 	}
 	return p
-}
-
-func labelsOf(cr object.Object) map[string]string {
-	all, _ := cr.At("metadata", "labels").(map[string]any)
-	out := map[string]string{}
-	for key := range all {
-		out[key], _ = cr.Label(key)
-	}
-	return out
 }
 
 func kindsOf(all []projectKind) []project.Kind {

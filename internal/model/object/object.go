@@ -84,6 +84,23 @@ func (o Object) Finalizers() []string {
 // Label returns the value of a label and whether it is there.
 func (o Object) Label(key string) (string, bool) { return o.entry("labels", key) }
 
+// Labels returns metadata.labels, which are not nil. The caller may change them.
+func (o Object) Labels() map[string]string { return o.texts("labels") }
+
+// Annotations returns metadata.annotations, which are not nil. The caller may change them.
+func (o Object) Annotations() map[string]string { return o.texts("annotations") }
+
+func (o Object) texts(place string) map[string]string {
+	all, _ := o.At("metadata", place).(map[string]any)
+	out := make(map[string]string, len(all))
+	for key, v := range all {
+		if text, is := v.(string); is {
+			out[key] = text
+		}
+	}
+	return out
+}
+
 // Annotation returns the value of an annotation and whether it is there.
 func (o Object) Annotation(key string) (string, bool) { return o.entry("annotations", key) }
 

@@ -108,7 +108,7 @@ func (t *replay) add(ctx context.Context, e occurrence) error {
 		return err
 	}
 	m.About, m.APIVersion, m.UID = cr.ID(), cr.APIVersion(), cr.UID()
-	m.Labels, m.Annotations = textsAt(cr, "labels"), textsAt(cr, "annotations")
+	m.Labels, m.Annotations = cr.Labels(), cr.Annotations()
 	for _, end := range t.endedBy(m) {
 		t.say(end)
 	}
@@ -271,17 +271,6 @@ func (a *appReader) read(ctx context.Context, key app.Key) (object.Object, error
 	}
 	a.known[key] = cr
 	return cr, nil
-}
-
-func textsAt(cr object.Object, place string) map[string]string {
-	all, _ := cr.At("metadata", place).(map[string]any)
-	out := map[string]string{}
-	for key, v := range all {
-		if text, ok := v.(string); ok {
-			out[key] = text
-		}
-	}
-	return out
 }
 
 // Since is the default of how far back a preview looks.

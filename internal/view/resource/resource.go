@@ -69,7 +69,7 @@ type List struct {
 // ReadResource reads a custom resource of a kind.
 func ReadResource(k Kind, cr object.Object) Resource {
 	r := Resource{
-		Kind: k, Key: app.Key{Kind: k.Kind, Namespace: cr.Namespace(), Name: cr.Name()}, Labels: labelsOf(cr), Created: instant(cr.StringAt("metadata", "creationTimestamp")),
+		Kind: k, Key: app.Key{Kind: k.Kind, Namespace: cr.Namespace(), Name: cr.Name()}, Labels: cr.Labels(), Created: instant(cr.StringAt("metadata", "creationTimestamp")),
 		Path: cr.StringAt("spec", "path"), Conditions: map[string]string{}, Handled: cr.StringAt("status", "lastHandledReconcileAt"), Object: cr,
 		URL: redact.MaskText(cmp.Or(cr.StringAt("spec", "url"), cr.StringAt("spec", "endpoint"))), Follows: followed(cr),
 	}
@@ -201,15 +201,6 @@ func suspender(cr object.Object) (string, time.Time) {
 		}
 	}
 	return "", time.Time{}
-}
-
-func labelsOf(o object.Object) map[string]string {
-	m, _ := o.At("metadata", "labels").(map[string]any)
-	out := make(map[string]string, len(m))
-	for k, v := range m {
-		out[k], _ = v.(string)
-	}
-	return out
 }
 
 // instant is the zero time for what is none.
