@@ -39,7 +39,11 @@ func ReadSelector(v any) (Selector, error) {
 	var out Selector
 	equal, _ := m["matchLabels"].(map[string]any)
 	for key, value := range equal {
-		out = append(out, requirement{key: key, operator: in, values: textValues([]any{value})})
+		text, is := value.(string)
+		if !is {
+			return nil, fmt.Errorf("matchLabels: %q: want a text, not %T", key, value)
+		}
+		out = append(out, requirement{key: key, operator: in, values: []string{text}})
 	}
 	list, _ := m["matchExpressions"].([]any)
 	for _, e := range list {
@@ -47,7 +51,14 @@ func ReadSelector(v any) (Selector, error) {
 		key, _ := one["key"].(string)
 		word, _ := one["operator"].(string)
 		values, _ := one["values"].([]any)
-		r := requirement{key: key, operator: operator(word), values: textValues(values)}
+		r := requirement{key: key, operator: operator(word)}
+		for _, v := range values {
+			text, is := v.(string)
+			if !is {
+				return nil, fmt.Errorf("matchExpressions: %q: want texts as values, not %T", key, v)
+			}
+			r.values = append(r.values, text)
+		}
 		if !slices.Contains([]operator{in, notIn, exists, doesNotExist}, r.operator) || r.needsValues() != (len(values) > 0) || key == "" {
 			return nil, fmt.Errorf("matchExpressions: %q: operator %q with %d values", key, word, len(values))
 		}
@@ -57,15 +68,6 @@ func ReadSelector(v any) (Selector, error) {
 }
 
 func (r requirement) needsValues() bool { return r.operator == in || r.operator == notIn }
-
-func textValues(values []any) []string {
-	out := make([]string, 0, len(values))
-	for _, v := range values {
-		text, _ := v.(string)
-		out = append(out, text)
-	}
-	return out
-}
 
 // Matches reports whether labels meet every requirement.
 func (s Selector) Matches(labels map[string]string) bool {

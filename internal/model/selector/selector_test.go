@@ -44,7 +44,9 @@ func TestASelectorIsThatOfKubernetes(t *testing.T) {
 			}
 		}
 	}
-	if _, err := selector.ReadSelector("app=web"); err == nil {
-		t.Error("a text is a selector")
+	for _, v := range []any{"app=web", map[string]any{"matchLabels": map[string]any{"a": true}}, map[string]any{"matchExpressions": []any{map[string]any{"key": "a", "operator": "In", "values": []any{1}}}}} {
+		if _, err := selector.ReadSelector(v); err == nil {
+			t.Errorf("%v is a selector", v)
+		}
 	}
 }

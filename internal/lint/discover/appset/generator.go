@@ -75,7 +75,7 @@ func (m *maker) generated(a asked) ([]given, error) {
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(p given) bool { return !s.matches(p.flat()) }), nil
+	return slices.DeleteFunc(all, func(p given) bool { return !s.Matches(p.flat()) }), nil
 }
 
 func (m *maker) unselected(a asked) ([]given, error) {

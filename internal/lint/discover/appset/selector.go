@@ -2,48 +2,30 @@ package appset
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/truce-gitops/truce/internal/model/selector"
 )
 
-// selector is that of a generator: of labels, but any text can be a value.
-type selector []requirement
-
-type requirement struct {
-	key, operator string
-	values        []any
-}
-
-func selectorOf(v any) (selector, error) {
-	var out selector
-	for k, value := range mapValue(mapValue(v)["matchLabels"]) {
-		out = append(out, requirement{k, "In", []any{value}})
+// selectorOf reads that of a generator: of labels, but any text can be a value.
+func selectorOf(v any) (selector.Selector, error) {
+	var keys []string
+	for k := range mapValue(mapValue(v)["matchLabels"]) {
+		keys = append(keys, k)
 	}
 	for _, e := range listValue(mapValue(v)["matchExpressions"]) {
-		one := mapValue(e)
-		out = append(out, requirement{textValue(one["key"]), textValue(one["operator"]), listValue(one["values"])})
+		keys = append(keys, textValue(mapValue(e)["key"]))
 	}
-	for _, r := range out {
-		if errs := validation.IsQualifiedName(r.key); len(errs) > 0 {
-			return nil, fmt.Errorf("the selector of a generator: key %q: %s", r.key, strings.Join(errs, "; "))
-		}
-		exists := r.operator == "Exists" || r.operator == "DoesNotExist"
-		if !exists && r.operator != "In" && r.operator != "NotIn" || exists == (len(r.values) > 0) {
-			return nil, fmt.Errorf("the selector of a generator: %s: operator %q with %d values", r.key, r.operator, len(r.values))
+	for _, k := range keys {
+		if errs := validation.IsQualifiedName(k); len(errs) > 0 {
+			return nil, fmt.Errorf("the selector of a generator: key %q: %s", k, strings.Join(errs, "; "))
 		}
 	}
-	return out, nil
-}
-
-func (s selector) matches(p map[string]string) bool {
-	for _, r := range s {
-		value, there := p[r.key]
-		in := there && slices.Contains(r.values, any(value))
-		if r.operator == "In" && !in || r.operator == "NotIn" && in || r.operator == "Exists" && !there || r.operator == "DoesNotExist" && there {
-			return false
-		}
+	s, err := selector.ReadSelector(v)
+	if err != nil {
+		return nil, fmt.Errorf("the selector of a generator: %w", err)
 	}
-	return true
+	return s, nil
 }
