@@ -11,8 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestARepairedProviderSendsWhatWaits: its server is away and asks for an hour; who corrects the address does not wait for that hour.
-func TestARepairedProviderSendsWhatWaits(t *testing.T) {
+// worldWithoutReceiver has messages wait for a Provider whose server is away and asks for an hour.
+func worldWithoutReceiver(t *testing.T) (*world, *endpoint) {
+	t.Helper()
 	w := offWorld(t, document3)
 	e := newEndpoint(t)
 	e.status["/away"] = http.StatusServiceUnavailable
@@ -23,6 +24,12 @@ func TestARepairedProviderSendsWhatWaits(t *testing.T) {
 		text, _ := json.Marshal(entries(o, "status", "conditions"))
 		return containsAll(string(text), []string{"503 Service Unavailable"})
 	})
+	return w, e
+}
+
+// TestARepairedProviderSendsWhatWaits: its server is away and asks for an hour; who corrects the address does not wait for that hour.
+func TestARepairedProviderSendsWhatWaits(t *testing.T) {
+	w, e := worldWithoutReceiver(t)
 	w.kubectl("patch", "secret/away", "-p", `{"stringData":{"address":"`+e.URL+`/back"}}`)
 	w.kubectl("patch", "providers.notification.toolkit.fluxcd.io/away", "--type=merge", "-p", `{"spec":{"timeout":"20s"}}`)
 	e.await(t, "/back", "ReconciliationSucceeded")

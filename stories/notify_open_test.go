@@ -2,7 +2,6 @@ package stories
 
 import (
 	"encoding/json"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -65,16 +64,7 @@ func TestAnAlertIsClosedThoughNoneListens(t *testing.T) {
 
 // TestASecretThatIsRotatedSendsWhatWaits: the server asks for an hour; who corrects the Secret alone does not wait for that hour.
 func TestASecretThatIsRotatedSendsWhatWaits(t *testing.T) {
-	w := offWorld(t, document3)
-	e := newEndpoint(t)
-	e.status["/away"] = http.StatusServiceUnavailable
-	w.notifies(e, "generic", "/away", "")
-	w.run(compose.RunOptions{Windows: shortWindows})
-	w.app("my-app", "./apps/my-app", defaultSpec)
-	w.await(w.Watch(t, providers, w.ns, "away"), func(o *unstructured.Unstructured) bool {
-		text, _ := json.Marshal(entries(o, "status", "conditions"))
-		return containsAll(string(text), []string{"503 Service Unavailable"})
-	})
+	w, e := worldWithoutReceiver(t)
 	w.kubectl("patch", "secret/away", "-p", `{"stringData":{"address":"`+e.URL+`/back"}}`)
 	e.await(t, "/back", "ReconciliationSucceeded")
 }

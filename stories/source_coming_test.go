@@ -21,15 +21,15 @@ func TestASourceThatIsShownAfterItsAppIsAwaited(t *testing.T) {
 	back := w.tap.leave("/gitrepositories")
 	w.tap.set(func(*http.Request) *http.Response { return nil })
 	w.source("two", repo)
-	told := w.Watch(t, kustomizations, w.ns, "second")
+	seen := w.Watch(t, kustomizations, w.ns, "second")
 	w.kustomization("second", "two", "path: ./second\nprune: true\ninterval: 1h")
 	w.until("a look for the source", func() bool {
-		return len(w.tap.requests("/gitrepositories/two")) > 0 || told.Newest() != nil && conditionReason(told.Newest()) != ""
+		return len(w.tap.requests("/gitrepositories/two")) > 0 || seen.Newest() != nil && conditionReason(seen.Newest()) != ""
 	})
 	back()
 	w.tap.set(nil)
 	w.ready("second")
-	for _, v := range told.Values() {
+	for _, v := range seen.Values() {
 		if v.Object != nil && conditionReason(v.Object) == "ArtifactFailed" {
 			t.Errorf("an error was reported: %v", v.Object.Object["status"])
 		}
