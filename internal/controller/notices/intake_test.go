@@ -58,6 +58,13 @@ func (o *Outlet) await(t *testing.T, when string, want int) {
 	}
 }
 
+// storeIn has the next flush write to a store: under the lock that it takes before it writes.
+func (o *Outlet) storeIn(store *outbox.Store) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.Store = store
+}
+
 // TestACommitThatIsReadHoldsUpNoMessage: a read hangs until its time is over.
 func TestACommitThatIsReadHoldsUpNoMessage(t *testing.T) {
 	store := openStore(t)
@@ -88,12 +95,12 @@ func TestWhatCannotBeStoredWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := listeningOutlet(t, store, nil)
 		synctest.Wait()
-		o.Store = full
+		o.storeIn(full)
 		o.Accept(textMessage("first"))
 		synctest.Wait()
 		o.Accept(textMessage("second"))
 		synctest.Wait()
-		o.Store = store
+		o.storeIn(store)
 		o.await(t, "before the next try", 0)
 		<-time.After(storePause)
 		o.await(t, "after it", 2)
