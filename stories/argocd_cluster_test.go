@@ -46,7 +46,6 @@ func tlsOf(t *testing.T, c *rest.Config) map[string]any {
 
 // applicationsThere: an Application names the other cluster by its name, or by its address, and a Secret of Argo CD describes it.
 func applicationsThere(f farWorld) {
-	f.servesProjects()
 	cm := f.there.Watch(f.t, configmaps, f.ns, "of-argo")
 	holds := func(k string) func(*unstructured.Unstructured) bool {
 		return func(o *unstructured.Unstructured) bool { return text(o, "data", "k") == k }

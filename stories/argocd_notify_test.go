@@ -138,31 +138,16 @@ func TestSubscribersOfArgoCDHearOfAnApplication(t *testing.T) {
 	}
 }
 
-// projectDefinition is enough of Argo CD's for its annotations.
-const projectDefinition = `
-apiVersion: apiextensions.k8s.io/v1
-kind: CustomResourceDefinition
-metadata: {name: appprojects.argoproj.io}
-spec:
-  group: argoproj.io
-  names: {kind: AppProject, plural: appprojects, singular: appproject}
-  scope: Namespaced
-  versions:
-  - {name: v1alpha1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
-`
-
 // TestArgoCDsOwnControllerGoesFirst: while Argo CD's notification controller runs, truce sends nothing; what held when it ended counts as sent; and those who
 // subscribed by the AppProject get what comes after, each revision once, whatever starts again.
 func TestArgoCDsOwnControllerGoesFirst(t *testing.T) {
 	w := offArgoWorld(t, document3)
 	e := newEndpoint(t)
-	w.Apply(t, projectDefinition)
-	w.kubectl("wait", "--for=condition=Established", "crd/appprojects.argoproj.io", "--timeout=60s")
 	w.Apply(t, fmt.Sprintf(argoNotifications, w.ns, e.URL, strings.TrimPrefix(e.URL, "http://"))+fmt.Sprintf(`---
 apiVersion: argoproj.io/v1alpha1
 kind: AppProject
-metadata: {name: default, namespace: %[1]s, annotations: {notifications.argoproj.io/subscribe.on-deployed.hub: ""}}
-spec: {sourceNamespaces: ["*"], sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}], clusterResourceWhitelist: [{group: "*", kind: "*"}]}
+metadata: {name: hub, namespace: %[1]s, annotations: {notifications.argoproj.io/subscribe.on-deployed.hub: ""}}
+spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}], clusterResourceWhitelist: [{group: "*", kind: "*"}]}
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -172,7 +157,7 @@ spec:
   template: {metadata: {labels: {app: notifications}}, spec: {containers: [{name: a, image: a}]}}
 `, w.ns))
 	stop := w.run(compose.RunOptions{Windows: shortWindows})
-	w.Apply(t, replace(t, w.applicationText("my-app", "apps/my-app", automated), "finalizers", `annotations: {notified.notifications.argoproj.io: "{}"}, finalizers`))
+	w.Apply(t, replace(t, w.inProject("hub", automated), "finalizers", `annotations: {notified.notifications.argoproj.io: "{}"}, finalizers`))
 	t.Cleanup(w.removeApps)
 	healthy := func(o *unstructured.Unstructured) bool {
 		return text(o, "status", "sync", "revision") == w.repo.Head() && text(o, "status", "health", "status") == "Healthy"

@@ -32,18 +32,10 @@ spec: {`+fields+`}
 `))
 }
 
-// servesProjects has the API server serve AppProjects.
-func (w *world) servesProjects() {
-	w.t.Helper()
-	w.Apply(w.t, projectDefinition)
-	w.kubectl("wait", "--for=condition=Established", "crd/appprojects.argoproj.io", "--timeout=60s")
-}
-
 // TestAnAppProjectBoundsItsApplications: kinds, repositories and namespaces that an AppProject does not permit are refused as Argo CD refuses them; a change of
 // the project takes effect by itself; what it refuses is neither corrected nor deleted.
 func TestAnAppProjectBoundsItsApplications(t *testing.T) {
 	w := offArgoWorld(t, document3+settingsFile)
-	w.servesProjects()
 	const everywhere = `sourceRepos: ["file://REPO"], destinations: [{name: in-cluster, namespace: "NS"}]`
 	w.project("team", everywhere+`, namespaceResourceBlacklist: [{group: "", kind: Config*}]`)
 	w.run(compose.RunOptions{})
@@ -101,7 +93,6 @@ func TestAnAppProjectBoundsItsApplications(t *testing.T) {
 // what has waited is applied.
 func TestASyncWindowKeepsSyncsOut(t *testing.T) {
 	w := offArgoWorld(t, document3)
-	w.servesProjects()
 	const all = `sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]`
 	w.project("team", all)
 	w.run(compose.RunOptions{})

@@ -53,7 +53,7 @@ func TestSchemaPrintsOneKindOrAll(t *testing.T) {
 
 func TestSchemaWritesAFileForEachKind(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new")
-	if _, errs, code := schemas(t, "--dir", dir); code != 0 || !strings.HasPrefix(errs, "14 schemas in ") {
+	if _, errs, code := schemas(t, "--dir", dir); code != 0 || !strings.HasPrefix(errs, "15 schemas in ") {
 		t.Fatalf("exit code %d, %s", code, errs)
 	}
 	entries, err := os.ReadDir(dir)
@@ -68,7 +68,7 @@ func TestSchemaWritesAFileForEachKind(t *testing.T) {
 		}
 		names = append(names, e.Name())
 	}
-	want := []string{"alert-notification-v1beta3.json", "all.json", "application-argoproj-v1alpha1.json", "artifactgenerator-source-v1beta1.json", "bucket-source-v1.json", "externalartifact-source-v1.json", "gitrepository-source-v1.json", "helmchart-source-v1.json", "helmrelease-helm-v2.json", "helmrepository-source-v1.json", "kustomization-kustomize-v1.json", "ocirepository-source-v1.json", "provider-notification-v1beta3.json", "receiver-notification-v1.json"}
+	want := []string{"alert-notification-v1beta3.json", "all.json", "application-argoproj-v1alpha1.json", "appproject-argoproj-v1alpha1.json", "artifactgenerator-source-v1beta1.json", "bucket-source-v1.json", "externalartifact-source-v1.json", "gitrepository-source-v1.json", "helmchart-source-v1.json", "helmrelease-helm-v2.json", "helmrepository-source-v1.json", "kustomization-kustomize-v1.json", "ocirepository-source-v1.json", "provider-notification-v1beta3.json", "receiver-notification-v1.json"}
 	if diff := cmp.Diff(want, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

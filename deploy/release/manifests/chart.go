@@ -109,12 +109,16 @@ func addChart(dir, version string, files map[string][]byte) error {
 		}
 		files["chart/templates/"+p.name+".yaml"] = []byte(text)
 	}
-	for _, name := range []string{"alerts", "applications", "artifactgenerators", "buckets", "externalartifacts", "gitrepositories", "helmcharts", "helmreleases", "helmrepositories", "kustomizations", "ocirepositories", "providers", "receivers"} {
-		text, err := os.ReadFile(filepath.Join(dir, "crds", name+".yaml"))
+	definitions, err := filepath.Glob(filepath.Join(dir, "crds", "*s.yaml"))
+	if err != nil {
+		return err
+	}
+	for _, path := range definitions {
+		text, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
-		files["chart/files/crds/"+name+".yaml"] = text
+		files["chart/files/crds/"+filepath.Base(path)] = text
 	}
 	files["chart/Chart.yaml"] = fmt.Appendf(nil, chartYAML, strings.TrimPrefix(version, "v"), version)
 	return nil

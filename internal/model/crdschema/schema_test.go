@@ -45,7 +45,7 @@ func TestOurKindsAreThere(t *testing.T) {
 	for _, s := range ours(t) {
 		files = append(files, s.File())
 	}
-	want := []string{"application-argoproj-v1alpha1.json", "helmrelease-helm-v2.json", "kustomization-kustomize-v1.json", "alert-notification-v1beta3.json", "provider-notification-v1beta3.json", "receiver-notification-v1.json", "artifactgenerator-source-v1beta1.json", "bucket-source-v1.json", "externalartifact-source-v1.json", "gitrepository-source-v1.json", "helmchart-source-v1.json", "helmrepository-source-v1.json", "ocirepository-source-v1.json"}
+	want := []string{"appproject-argoproj-v1alpha1.json", "application-argoproj-v1alpha1.json", "helmrelease-helm-v2.json", "kustomization-kustomize-v1.json", "alert-notification-v1beta3.json", "provider-notification-v1beta3.json", "receiver-notification-v1.json", "artifactgenerator-source-v1beta1.json", "bucket-source-v1.json", "externalartifact-source-v1.json", "gitrepository-source-v1.json", "helmchart-source-v1.json", "helmrepository-source-v1.json", "ocirepository-source-v1.json"}
 	if diff := cmp.Diff(want, files); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
