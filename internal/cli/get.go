@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -199,12 +200,12 @@ func revisionOf(d view.Detail) string {
 	switch {
 	case d.App.Policy.Mode == app.Observe:
 	case d.Report.Revision == "" && applied != "":
-		text += " (applied: " + shortRevision(applied) + ")"
+		text += " (applied: " + explain.ShortRevision(applied) + ")"
 	case d.Report.Revision == "":
 	case applied == "":
 		text += " (not yet applied)"
 	case d.Report.Stage != report.Done && applied != d.Report.Revision:
-		text += " (applied: " + shortRevision(applied) + ")"
+		text += " (applied: " + explain.ShortRevision(applied) + ")"
 	}
 	return text
 }
@@ -215,7 +216,7 @@ const observing = "observe: truce writes nothing; all but Status is what truce s
 func statusOfOther(t dialect.Summary) string {
 	text := statusAuthor(t.StatusWriter) + ": " + t.State.SyncText() + ", " + string(t.State.Health.Code)
 	if t.Revision != "" {
-		text += ", " + shortRevision(t.Revision)
+		text += ", " + explain.ShortRevision(t.Revision)
 	}
 	return text + inBrackets(oneLine(t.Message, 100))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/view"
 )
@@ -67,7 +68,7 @@ func (g gitPlaces) place(f journal.Oscillation) string {
 	if at := g.places[gitField{f.App, f.Object, ""}]; at != "" {
 		return " (the object begins at " + at + ")"
 	}
-	switch as := " at " + shortRevision(f.Revision) + ")"; {
+	switch as := " at " + explain.ShortRevision(f.Revision) + ")"; {
 	case f.Place != "":
 		return " (" + f.Place + as
 	case f.Begins != "":

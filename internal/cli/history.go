@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
+	"github.com/truce-gitops/truce/internal/report/explain"
 )
 
 const longHistory = `Show the revisions that an app was brought to, the oldest first: those of status.history, of a HelmRelease
@@ -87,7 +88,7 @@ func historyTable(past []dialect.HistoryEntry, wide bool) *table {
 		if !p.At.IsZero() {
 			at = p.At.UTC().Format("2006-01-02 15:04:05 -0700 MST") // argocd's form
 		}
-		revision := shortRevision(p.Revision)
+		revision := explain.ShortRevision(p.Revision)
 		if wide {
 			revision = p.Revision
 		}

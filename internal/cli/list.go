@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -152,7 +154,7 @@ func (l *listFlags) table(found []view.Summary, now time.Time) *table {
 			sync += " (" + statusAuthor(s.By) + ")"
 		}
 		narrow := append(plainCells(s.Key.Name), cell{sync, paintSync[s.State.Sync]}, cell{string(s.State.Health.Code), paintHealth[s.State.Health.Code]})
-		narrow = append(narrow, plainCells(textOrNone(shortRevision(s.Revision)), formatAge(s.Created, now))...)
+		narrow = append(narrow, plainCells(textOrNone(explain.ShortRevision(s.Revision)), formatAge(s.Created, now))...)
 		message := cmp.Or(s.Lost, s.State.Why())
 		if l.output == "wide" {
 			message = s.Message
@@ -238,15 +240,6 @@ func formatAge(since, now time.Time) string {
 		return fmt.Sprintf("%dh", int(d.Hours()))
 	}
 	return fmt.Sprintf("%dd", int(d.Hours()/24))
-}
-
-// shortRevision cuts the hash to what people compare: main@sha1:0123456.
-func shortRevision(s string) string {
-	const hash, shown = 40, 7
-	if len(s) >= hash {
-		return s[:len(s)-hash+shown]
-	}
-	return s
 }
 
 func textOrNone(s string) string {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/view/resource"
 )
 
@@ -266,7 +267,7 @@ func (r *resourcesFlags) table(found []resource.Resource, now time.Time) *table 
 		if x.Suspended {
 			suspended = cell{"True", yellow}
 		}
-		narrow := append(plainCells(name, shortRevision(x.Revision)), suspended, cell{x.Ready, paintReady[x.Ready]})
+		narrow := append(plainCells(name, explain.ShortRevision(x.Revision)), suspended, cell{x.Ready, paintReady[x.Ready]})
 		from, where := sourceName(x), x.Path
 		if x.Kind.Source != "" {
 			from, where = "", x.URL

@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -61,7 +62,7 @@ func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dial
 	begin := time.Now()
 	run := dialect.Run{Token: newToken(begin), By: "truce app rollback", Revision: commitOf(to.Revision), Prune: &r.prune}
 	change := dialect.Change{Pin: &run.Revision, Run: &run}
-	if err := r.edit(ctx, c, view.Edit{App: k, How: view.Alter, Change: change, Force: true}, fmt.Sprintf("goes back to %s (ID %d)", shortRevision(to.Revision), to.ID)); err != nil {
+	if err := r.edit(ctx, c, view.Edit{App: k, How: view.Alter, Change: change, Force: true}, fmt.Sprintf("goes back to %s (ID %d)", explain.ShortRevision(to.Revision), to.ID)); err != nil {
 		return err
 	}
 	fmt.Fprintf(r.program.env.Err, "automated sync is held back until: %s app resume %s -n %s\n", r.program.displayName(), k.Name, k.Namespace)

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/view"
 	"github.com/truce-gitops/truce/internal/view/resource"
 )
@@ -222,13 +223,13 @@ func (p *progress) part(a view.Summary, begin time.Time) error {
 	if a.State.Reason != report.Succeeded {
 		return p.outcome(a, begin)
 	}
-	p.done(fmt.Sprintf("%s, %s (%s): %s", a.State.Health.Code, textOrNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond), a.Message))
+	p.done(fmt.Sprintf("%s, %s (%s): %s", a.State.Health.Code, textOrNone(explain.ShortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond), a.Message))
 	return nil
 }
 
 // outcome says how a run ended, and gives its exit code.
 func (p *progress) outcome(a view.Summary, begin time.Time) error {
-	text := fmt.Sprintf("%s, %s, %s (%s)", a.State.SyncText(), a.State.Health.Code, textOrNone(shortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond))
+	text := fmt.Sprintf("%s, %s, %s (%s)", a.State.SyncText(), a.State.Health.Code, textOrNone(explain.ShortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond))
 	switch {
 	case a.State.Suspended:
 		p.fail("it is suspended: nothing was done")

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/explain"
 )
 
 // listPage is the list of apps.
@@ -43,7 +44,7 @@ func newListPage(reports []report.Report) listPage {
 func newListRow(r report.Report, s report.State) listRow {
 	return listRow{
 		Link: appLink(r.App), Namespace: r.App.Namespace, Kind: r.App.Kind, Name: r.App.Name,
-		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), Revision: shortRevision(r.Applied),
+		Sync: string(s.Sync), SyncText: s.SyncText(), Health: string(s.Health.Code), Revision: explain.ShortRevision(r.Applied),
 		Objects: len(r.Objects), Fields: inWords(r), Message: s.Why(), Outcome: outcome(s),
 	}
 }
@@ -74,13 +75,4 @@ func inWords(r report.Report) string {
 		out += fmt.Sprintf("%d reported", n)
 	}
 	return out
-}
-
-// shortRevision cuts the hash to what people compare: main@sha1:0123456.
-func shortRevision(s string) string {
-	const hash, shown = 40, 7
-	if len(s) >= hash {
-		return s[:len(s)-hash+shown]
-	}
-	return s
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
@@ -214,11 +215,11 @@ func newRecentRow(e journal.Entry) recentRow {
 	}
 	switch e.What {
 	case journal.Applied:
-		row.Object = shortRevision(e.Revision)
+		row.Object = explain.ShortRevision(e.Revision)
 	case journal.Failed, journal.Suspended, journal.Lost, journal.Degraded, journal.Recovered:
-		row.Object = shortRevision(e.Revision)
+		row.Object = explain.ShortRevision(e.Revision)
 	case journal.Released:
-		row.Object, row.Why = shortRevision(e.Revision), e.Action+": "+e.Reason
+		row.Object, row.Why = explain.ShortRevision(e.Revision), e.Action+": "+e.Reason
 	case journal.Pruned, journal.Recreated:
 		row.Object = e.Object.String()
 	default:
