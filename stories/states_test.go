@@ -129,4 +129,11 @@ func TestAnApplicationThatWasNeverSyncedWaits(t *testing.T) {
 	if _, said := run("app", "get", "my-app"); strings.Contains(said, "Correct") {
 		t.Errorf("truce app get says that it is corrected:\n%s", said)
 	}
+	if got := w.happened("my-app", journal.Applied); len(got) > 0 {
+		t.Errorf("the journal says that it was applied: %q", got)
+	}
+	w.saysOf(run, 0, "app sync my-app")
+	if got := w.happened("my-app", journal.Applied); len(got) != 1 {
+		t.Errorf("the journal says of a sync: %q", got)
+	}
 }

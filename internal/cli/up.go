@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller/webhooks"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -199,7 +200,7 @@ func allReady(ctx context.Context, world *upEnvironment, t *stepPrinter) error {
 
 // isRolledOut reports whether nothing more is to be waited for. Of what truce only observes, the status is another controller's.
 func isRolledOut(a view.Summary) bool {
-	return a.State.Suspended || a.Observed || conditions["healthy"](a)
+	return a.State.Suspended || a.Observed || awaitsSync(a) || conditions["healthy"](a)
 }
 
 // news prints the state of an app, once.
@@ -210,6 +211,9 @@ func (t *stepPrinter) news(a view.Summary, said map[string]string) {
 	}
 }
 
+// awaitsSync reports whether a person has to request the sync that an app needs.
+func awaitsSync(a view.Summary) bool { return a.OnRequest && a.State.Sync == report.OutOfSync }
+
 func hasFailed(a view.Summary) bool {
 	return a.State.Ready == report.NotReady && !a.State.Suspended && a.Settled
 }
@@ -217,7 +221,9 @@ func hasFailed(a view.Summary) bool {
 func rolloutLine(a view.Summary) string {
 	switch {
 	case conditions["healthy"](a):
-		return "applied and healthy, " + shortRevision(a.Revision)
+		return "applied and healthy, " + explain.ShortRevision(a.Revision)
+	case awaitsSync(a):
+		return fmt.Sprintf("OutOfSync, and synced on request: truce app sync %s -n %s", a.Key.Name, a.Key.Namespace)
 	case hasFailed(a):
 		return "failed: " + oneLine(a.Message, 200)
 	case a.State.Suspended:

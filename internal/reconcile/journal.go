@@ -135,6 +135,7 @@ func (e *Engine) noteRun(before, now report.Report) {
 		if before.Reason != report.Suspended && before.Stage != "" {
 			e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Suspended, Revision: now.Revision, Reason: now.Message})
 		}
+	case now.Stage == report.Done && now.Applied != now.Revision: // it was only compared: it waits for a sync
 	case now.Stage == report.Done && (before.Applied != now.Applied || before.Stage != report.Done):
 		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Applied, Revision: now.Revision})
 	case now.Reason == report.InProgress || now.Reason == report.AwaitingHealth:

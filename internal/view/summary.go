@@ -129,6 +129,7 @@ func summarise(key app.Key, cr object.Object, process app.Policy) Summary {
 		Key: key, Labels: cr.Labels(), Source: a.Source, Path: a.Path, State: status.State, Revision: status.Revision,
 		Message: status.Message, Handled: status.HandledRequest, Settled: status.Finished, Contested: status.Contested, Ceded: status.Ceded,
 		Observed: a.Policy.Mode == app.Observe, By: status.StatusWriter, Lost: status.Lost,
+		OnRequest: a.Rollout == app.OnRequest,
 	}
 	s.Created, _ = time.Parse(time.RFC3339, cr.StringAt("metadata", "creationTimestamp")) // the zero time is unknown
 	return s

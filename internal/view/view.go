@@ -74,6 +74,8 @@ type Summary struct {
 	// Observed says that truce only watches the app: the status here is By's, which has written it last; empty for none.
 	Observed bool
 	By       string
+	// OnRequest says that nothing of it is written before a sync is requested: an Application without automated syncs.
+	OnRequest bool
 	// Lost says that the app was adopted and its former controller works on it again; empty for any other app.
 	Lost     string
 	Revision string // the newest that was applied whole
