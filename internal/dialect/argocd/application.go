@@ -37,7 +37,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 		Key:              app.Key{Kind: application, Namespace: cr.Namespace(), Name: cr.Name()},
 		UID:              cr.UID(),
 		Generation:       cr.Generation(),
-		DefaultNamespace: app.DefaultNamespace{Name: r.destination(spec.Destination)},
+		DefaultNamespace: app.DefaultNamespace{Name: r.destination(spec.Destination), Field: "spec.destination.namespace"},
 		Kubeconfig:       clusterOf(spec.Destination),
 		Interval:         interval,
 		Timeout:          timeout,

@@ -29,6 +29,15 @@ func (t *trail) laid(a app.App) {
 		t.says(known, a, p.Field)
 	}
 	t.metadata(a)
+	t.destination(a.Key, a.DefaultNamespace)
+}
+
+// destination notes which field of the custom resource says where an object goes that names no namespace.
+func (t *trail) destination(of app.Key, to app.DefaultNamespace) {
+	if len(t.places) > 0 || to.Field == "" || t.path.String() != ".metadata.namespace" || t.value != to.Name {
+		return
+	}
+	t.places = append(t.places, Place{Field: of.String() + " " + to.Field, Means: ByNamespace, Exact: true})
 }
 
 // says puts the field of the custom resource in the places since known that are in no file.
