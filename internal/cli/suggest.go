@@ -37,15 +37,44 @@ func groupOnly(cmd *cobra.Command, args []string) error {
 // imageAutomation answers flux's commands about images.
 const imageAutomation = "image automation (ImageRepository, ImagePolicy, ImageUpdateAutomation) is not part of truce: use flux for the custom resources of Flux's image controllers"
 
-// installation answers flux's commands that install it.
-const installation = "truce is installed with Helm, kustomize or a single file: docs/install.md; truce up starts one on this machine"
+// answersOfRoot are to commands of flux and argocd that truce has not.
+var answersOfRoot = map[string]string{
+	"install": installation, "bootstrap": installation, // the nearest is uninstall
+	"proj": "AppProjects are custom resources: kubectl get appprojects", "appset": "ApplicationSets are read by truce audit; their Applications are made by Argo CD's controller",
+	"repo": ofSecrets, "repocreds": ofSecrets, "cluster": ofSecrets, "login": ofServer, "logout": ofServer, "account": ofServer, "context": ofServer,
+}
+
+// answersOfApp are to the commands of argocd app that truce has not.
+var answersOfApp = map[string]string{
+	"resources": "truce tree application NAME lists the objects of an app", "manifests": "truce build application NAME prints the objects that Git describes",
+	"logs": ofObjects, "actions": ofObjects, "get-resource": ofObjects, "patch-resource": ofObjects, "delete-resource": ofObjects,
+	"edit": ofSpec, "patch": ofSpec, "add-source": ofSpec, "remove-source": ofSpec,
+}
+
+const (
+	installation = "truce is installed with Helm, kustomize or a single file: docs/install.md; truce up starts one on this machine"
+	ofSecrets    = "repositories and clusters are Secrets, as Argo CD keeps them: kubectl get secrets -l argocd.argoproj.io/secret-type"
+	ofServer     = "truce has no server to log in to: its commands use your kubeconfig"
+	ofObjects    = "use kubectl for the objects themselves; truce why says who wrote a field"
+	ofSpec       = "use kubectl edit application NAME, or change it in Git where another app keeps it"
+)
+
+// answerOf is what truce says to a command of flux or argocd that it has not; empty for any other word.
+func answerOf(group *cobra.Command, word string) string {
+	switch {
+	case !group.HasParent():
+		return answersOfRoot[word]
+	case word == "image" || word == "images":
+		return imageAutomation
+	case group.Name() == "app":
+		return answersOfApp[word]
+	}
+	return ""
+}
 
 func unknownCommand(group *cobra.Command, word string) error {
-	if group.HasParent() && (word == "image" || word == "images") {
-		return usageError("%s %s: %s", group.CommandPath(), word, imageAutomation)
-	}
-	if !group.HasParent() && (word == "install" || word == "bootstrap") { // the nearest is uninstall
-		return usageError("%s %s: %s", group.CommandPath(), word, installation)
+	if answer := answerOf(group, word); answer != "" {
+		return usageError("%s %s: %s", group.CommandPath(), word, answer)
 	}
 	see := "see " + group.CommandPath() + " --help"
 	if meant := nearestCommands(group, word); len(meant) > 0 {
