@@ -215,7 +215,7 @@ func (t *stepPrinter) news(a view.Summary, said map[string]string) {
 func awaitsSync(a view.Summary) bool { return a.OnRequest && a.State.Sync == report.OutOfSync }
 
 func hasFailed(a view.Summary) bool {
-	return a.State.Ready == report.NotReady && !a.State.Suspended && a.Settled
+	return a.State.Ready == report.NotReady && !a.State.Suspended && !awaitsSync(a) && a.Settled
 }
 
 func rolloutLine(a view.Summary) string {

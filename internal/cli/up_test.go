@@ -25,7 +25,7 @@ func TestARolloutIsNotFailedThatAPersonRequests(t *testing.T) {
 		"automated":             {view.Summary{State: missing, Message: "forbidden"}, "failed: forbidden", true},
 	} {
 		c.is.Key, c.is.Settled, c.is.Revision = app.Key{Namespace: "shop", Name: "web"}, true, strings.Repeat("0", 40)
-		if got := rolloutLine(c.is); got != c.line || isRolledOut(c.is) == c.waited {
+		if got := rolloutLine(c.is); got != c.line || isRolledOut(c.is) == c.waited || hasFailed(c.is) != c.waited {
 			t.Errorf("%s: %q, rolled out %t", name, got, isRolledOut(c.is))
 		}
 	}
