@@ -23,6 +23,9 @@ type changeFlags struct {
 	first, longest                     time.Duration
 	options, ignore                    []string
 	overlay                            overlayFlags
+	chart                              chartChangeFlags
+	source                             sourceFlags
+	files                              filesFlags
 }
 
 func (c *changeFlags) add(cmd *cobra.Command, f *appFlags) {
@@ -48,6 +51,9 @@ func (c *changeFlags) add(cmd *cobra.Command, f *appFlags) {
 	s.Int64Var(&c.keep, "revision-history-limit", 0, "how many revisions the history keeps")
 	s.StringArrayVar(&c.ignore, "ignore-difference", nil, "leave fields to others, as JSON: '"+differenceExample+"' (repeatable)")
 	c.overlay.add(s)
+	c.chart.add(s)
+	c.source.add(s)
+	c.files.add(s)
 	f.complete(cmd, "sync-policy", completeFrom("automated", "manual"))
 	f.complete(cmd, "sync-option", completeFrom("Prune=false", "Prune=true", "Validate=false", "CreateNamespace=true", "ApplyOutOfSyncOnly=true", "ServerSideApply=true", "RespectIgnoreDifferences=true", "PruneLast=true"))
 }
@@ -73,11 +79,18 @@ func (c *changeFlags) change() (dialect.Change, int, error) {
 			Refresh: changedFlag(c.set, "sync-retry-refresh", c.refresh),
 		},
 	}
+	out.Files = c.files.change(c.set)
 	var err error
 	if out.Ignore, err = parseDifferences(c.ignore); err != nil {
 		return out, 0, err
 	}
 	if out.Overlay, err = c.overlay.change(c.set); err != nil {
+		return out, 0, err
+	}
+	if out.Chart, err = c.chart.change(c.set); err != nil {
+		return out, 0, err
+	}
+	if out.Source, err = c.source.choice(c.set); err != nil {
 		return out, 0, err
 	}
 	if out.Policy, err = parseSyncPolicy(c.policy); err != nil {
@@ -105,7 +118,7 @@ var changing = map[string]bool{
 func (c *changeFlags) count() int {
 	n := 0
 	c.set.Visit(func(f *pflag.Flag) {
-		if changing[f.Name] || slices.Contains(overlaying, f.Name) {
+		if changing[f.Name] || slices.Contains(overlaying, f.Name) || slices.Contains(charting, f.Name) || slices.Contains(choosing, f.Name) {
 			n++
 		}
 	})

@@ -26,6 +26,7 @@ is spec.remediation, --sync-policy manual is spec.suspend, and --ignore-differen
 const exampleSet = `  truce app set web --ignore-difference '{"group":"apps","kind":"Deployment","jsonPointers":["/spec/replicas"]}'
   truce app set web --sync-policy automated --self-heal --auto-prune
   truce app set web --kustomize-image registry.example/web:1.4.2 --kustomize-replica web=4
+  truce app set web --helm-set image.tag=1.4.2 --values values-prod.yaml
   truce app set web --revision v1.4.2 --dry-run -o yaml`
 
 type setFlags struct {

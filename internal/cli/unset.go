@@ -3,10 +3,12 @@ package cli
 import (
 	"context"
 	"maps"
+	"reflect"
 	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/truce-gitops/truce/internal/dialect"
 )
@@ -26,6 +28,11 @@ type unsetFlags struct {
 	writeFlags
 	ignore, options  []string
 	images, replicas []string
+	parameters       []string
+	values           []string
+	literal          bool
+	set              *pflag.FlagSet
+	source           sourceFlags
 	whole            map[string]*bool
 }
 
@@ -39,9 +46,15 @@ func (f *appFlags) unset() *cobra.Command {
 	cmd.Flags().StringArrayVar(&u.options, "sync-option", nil, "a sync option (repeatable)")
 	cmd.Flags().StringArrayVar(&u.images, "kustomize-image", nil, "the override of an image, by its name (repeatable)")
 	cmd.Flags().StringArrayVar(&u.replicas, "kustomize-replica", nil, "the override of a number of replicas, by its name (repeatable)")
+	cmd.Flags().StringArrayVarP(&u.parameters, "parameter", "p", nil, "a parameter of the chart, by its name (repeatable)")
+	cmd.Flags().StringArrayVar(&u.values, "values", nil, "a file of the chart's values (repeatable)")
+	cmd.Flags().BoolVar(&u.literal, "values-literal", false, "the chart's values that stand in the Application")
+	u.set = cmd.Flags()
+	u.source.add(u.set)
 	for flag, what := range map[string]string{
 		"nameprefix": "the prefix of names", "namesuffix": "the suffix of names", "kustomize-namespace": "the namespace of all objects",
 		"kustomize-version": "the version of Kustomize", "ignore-missing-components": "that components may be missing",
+		"ignore-missing-value-files": "that files of values may be missing", "pass-credentials": "that credentials are sent to other servers",
 		"revision": "the revision that is followed, or that a rollback holds", "sync-policy": "automated sync, or its hold",
 		"sync-retry": "how failed syncs are tried again", "revision-history-limit": "the length of the history", "dest-namespace": "the namespace of objects",
 	} {
@@ -75,8 +88,16 @@ func (u *unsetFlags) run(ctx context.Context, args []string) error {
 		}
 	}
 	c.Overlay.DropImages, c.Overlay.DropReplicas = u.images, u.replicas
-	if len(c.Unignore)+len(c.UnignoreAt)+len(c.Options)+len(c.Unset)+len(u.images)+len(u.replicas) == 0 {
+	c.Chart.DropParameters, c.Chart.DropValueFiles = u.parameters, u.values
+	if u.literal {
+		c.Chart.Values = new(string)
+	}
+	if reflect.DeepEqual(c, dialect.Change{}) {
 		return u.program.nothingToDo("Please set at least one option to unset")
+	}
+	var err error
+	if c.Source, err = u.source.choice(u.set); err != nil {
+		return err
 	}
 	return u.alter(ctx, args, c, u.writeFlags, "unset")
 }

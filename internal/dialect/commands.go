@@ -32,9 +32,11 @@ type Resources struct {
 // Change is what a command wants to be different. What is nil or empty stays as it is.
 type Change struct {
 	Repo, Path, Revision *string // Revision is a branch, tag or commit that the app follows
-	Project              *string
-	Server, Cluster      *string // of the destination: its address, or its name
-	Namespace            *string
+	// Source is which of several sources is changed: its place, counted from 1, or its name; empty for the only one.
+	Source          string
+	Project         *string
+	Server, Cluster *string // of the destination: its address, or its name
+	Namespace       *string
 
 	Policy   SyncPolicy
 	Prune    *bool // objects that leave Git
@@ -42,7 +44,9 @@ type Change struct {
 	Empty    *bool // whether a revision without objects may prune all
 	Retry    Retry
 	Keep     *int64 // entries of the history
+	Files    overlay.FilesChange
 	Overlay  overlay.Change
+	Chart    overlay.ChartChange
 	Options  []string // sync options to add; "!X" removes X
 
 	Ignore     []Difference // rules to add

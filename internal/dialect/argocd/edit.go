@@ -2,8 +2,9 @@ package argocd
 
 import (
 	"cmp"
-	"fmt"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
@@ -26,9 +28,12 @@ const requestInfo = reader.Ours + "request"
 // Edit changes an Application.
 func (Commands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, error) {
 	e := &edit{editor.Editor{CR: r.App.Clone()}}
-	e.unset(c.Unset)
-	e.source(c)
-	e.overlay(c)
+	e.choose(c.Source, func() {
+		e.unset(c.Unset)
+		e.source(c)
+		e.overlay(c)
+		e.chart(c.Chart)
+	})
 	e.destination(c)
 	e.policy(c)
 	e.retry(c.Retry)
@@ -45,10 +50,12 @@ func (Commands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, 
 
 // Create makes an Application. What the program argocd demands is demanded.
 func (cs Commands) Create(key app.Key, c dialect.Change) (dialect.Resources, error) {
-	for flag, text := range map[string]*string{"--repo": c.Repo, "--path": c.Path} {
-		if text == nil || *text == "" {
-			return dialect.Resources{}, fmt.Errorf("%s is required", flag)
-		}
+	given := func(text *string) bool { return text != nil && *text != "" }
+	switch {
+	case !given(c.Repo):
+		return dialect.Resources{}, errors.New("--repo is required")
+	case !given(c.Path) && !given(c.Chart.Chart):
+		return dialect.Resources{}, errors.New("--path is required, or --helm-chart")
 	}
 	cr := object.Object{
 		"apiVersion": apiVersion, "kind": application,
@@ -72,7 +79,8 @@ var settable = map[string][]string{
 	"dest-namespace": {"spec", "destination", "namespace"},
 	"nameprefix":     {"spec", "source", "kustomize", "namePrefix"}, "namesuffix": {"spec", "source", "kustomize", "nameSuffix"},
 	"kustomize-namespace": {"spec", "source", "kustomize", "namespace"}, "kustomize-version": {"spec", "source", "kustomize", "version"},
-	"ignore-missing-components": {"spec", "source", "kustomize", "ignoreMissingComponents"},
+	"ignore-missing-components":  {"spec", "source", "kustomize", "ignoreMissingComponents"},
+	"ignore-missing-value-files": {"spec", "source", "helm", "ignoreMissingValueFiles"}, "pass-credentials": {"spec", "source", "helm", "passCredentials"},
 }
 
 func (e *edit) unset(flags []string) {
@@ -89,21 +97,63 @@ func (e *edit) unset(flags []string) {
 	}
 }
 
+// choose has a change made to one of several sources, which stands in spec.source meanwhile.
+func (e *edit) choose(source string, change func()) {
+	if source == "" {
+		change()
+		return
+	}
+	list, _ := e.CR.At("spec", "sources").([]any)
+	at := slices.IndexFunc(list, func(v any) bool {
+		one, _ := v.(map[string]any)
+		return one["name"] == source
+	})
+	if place, err := strconv.Atoi(source); err == nil {
+		at = place - 1
+	}
+	if at < 0 || at >= len(list) {
+		e.Refuse("spec.sources has no source %s: there are %d, counted from 1", source, len(list))
+		return
+	}
+	beside := e.CR.At("spec", "source")
+	e.Drop("spec", "sources")
+	e.Put(list[at], "spec", "source")
+	change()
+	list = slices.Clone(list)
+	list[at] = e.CR.At("spec", "source")
+	e.Drop("spec", "source")
+	if beside != nil {
+		e.Put(beside, "spec", "source")
+	}
+	e.Put(list, "spec", "sources")
+}
+
 func (e *edit) severalSources() bool {
 	list, _ := e.CR.At("spec", "sources").([]any)
 	if len(list) > 0 {
-		e.Refuse("spec.sources lists its sources: edit that list")
+		e.Refuse("spec.sources lists its sources: name one by --source-position or --source-name")
 	}
 	return len(list) > 0
 }
 
 func (e *edit) source(c dialect.Change) {
-	if c.Repo == nil && c.Path == nil && c.Revision == nil || e.severalSources() {
+	if c.Repo == nil && c.Path == nil && c.Revision == nil && c.Files == (overlay.FilesChange{}) || e.severalSources() {
 		return
 	}
 	e.SetText(c.Repo, "spec", "source", "repoURL")
 	e.SetText(c.Path, "spec", "source", "path")
 	e.SetText(c.Revision, "spec", "source", "targetRevision")
+	e.flag(c.Files.Recurse, []string{"spec", "source", "directory", "recurse"})
+	e.SetText(c.Files.Include, "spec", "source", "directory", "include")
+	e.SetText(c.Files.Exclude, "spec", "source", "directory", "exclude")
+	e.dropEmpty("spec", "source", "directory")
+}
+
+// dropEmpty takes a field away in which nothing is left.
+func (e *edit) dropEmpty(path ...string) {
+	if left, there := e.CR.At(path...).(map[string]any); there && len(left) == 0 {
+		e.Drop(path...)
+	}
 }
 
 // destination sets where objects go. A cluster has an address or a name, never both.

@@ -35,9 +35,7 @@ func (e *edit) overlay(change dialect.Change) {
 	}
 	e.without(c.DropImages, at("images"))
 	e.without(c.DropReplicas, at("replicas"))
-	if left, there := e.CR.At("spec", "source", "kustomize").(map[string]any); there && len(left) == 0 {
-		e.Drop("spec", "source", "kustomize")
-	}
+	e.dropEmpty("spec", "source", "kustomize")
 }
 
 // flag sets a boolean; false is the same as nothing.
@@ -76,21 +74,11 @@ func (e *edit) entry(name string, value any, path []string) {
 
 // without takes away the overrides for names.
 func (e *edit) without(names, path []string) {
-	if len(names) == 0 {
-		return
-	}
-	list, _ := e.CR.At(path...).([]any)
 	for _, name := range names {
-		if !slices.ContainsFunc(list, func(v any) bool { return overrideOf(v) == name }) {
+		if !e.dropEntries(func(v any) bool { return overrideOf(v) == name }, path) {
 			e.Refuse("spec.source.kustomize.%s has nothing for %s", path[len(path)-1], name)
 		}
 	}
-	left := slices.DeleteFunc(slices.Clone(list), func(v any) bool { return slices.Contains(names, overrideOf(v)) })
-	if len(left) == 0 {
-		e.Drop(path...)
-		return
-	}
-	e.Put(left, path...)
 }
 
 // overrideOf is the name that an entry of images or replicas is about.

@@ -73,6 +73,8 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 		"HEAD":           {dialect.Change{Revision: revisionSuffix("")}, ", targetRevision: main", ""},
 		"unset revision": {dialect.Change{Unset: []string{"revision"}}, ", targetRevision: main", ""},
 		"repo and path":  {dialect.Change{Repo: revisionSuffix("https://git.example/r"), Path: revisionSuffix("p")}, "repoURL: https://git.example/demo, path: app", "repoURL: https://git.example/r, path: p"},
+		"files":          {dialect.Change{Files: overlay.FilesChange{Recurse: revisionSuffix(true), Exclude: revisionSuffix("*.json"), Include: revisionSuffix("")}}, "path: app", "path: app, directory: {recurse: true, exclude: '*.json'}"},
+		"own files only": {dialect.Change{Files: overlay.FilesChange{Recurse: revisionSuffix(false)}}, "", ""},
 		"destination":    {dialect.Change{Cluster: revisionSuffix("in-cluster"), Namespace: revisionSuffix("other")}, "{server: https://kubernetes.default.svc, namespace: grokdevops}", "{name: in-cluster, namespace: other}"},
 		"manual":         {dialect.Change{Policy: dialect.Manual}, automated, ""},
 		"automated":      {dialect.Change{Policy: dialect.Automated}, "", ""},
@@ -91,6 +93,13 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 				Images: []overlay.Image{parsed("web:1"), parsed("web:2"), parsed("db=*:3")}, Replicas: []overlay.Replica{{Name: "web", Count: 1}, {Name: "web", Count: 2}},
 			}},
 			"path: app", "path: app, kustomize: {namePrefix: my-, namespace: ns, commonLabels: {a: b}, labelWithoutSelector: true, ignoreMissingComponents: true, images: ['web:2', 'db=*:3'], replicas: [{name: web, count: 2}]}",
+		},
+		"chart": {
+			dialect.Change{Revision: revisionSuffix("1.2.*"), Path: revisionSuffix(""), Chart: overlay.ChartChange{
+				Chart: revisionSuffix("web"), Release: revisionSuffix("shop"), Values: revisionSuffix("a: 1"), ValueFiles: []string{"prod.yaml"}, SkipCRDs: revisionSuffix(true), MissingFiles: revisionSuffix(false),
+				Parameters: []overlay.Parameter{{Name: "image.tag", Value: "1"}, {Name: "image.tag", Value: "2", Text: true}, {Name: "key", Value: "key.pem", File: true}},
+			}},
+			"path: app, targetRevision: main", "chart: web, targetRevision: 1.2.*, helm: {releaseName: shop, values: 'a: 1', valueFiles: [prod.yaml], skipCrds: true, parameters: [{name: image.tag, value: '2', forceString: true}], fileParameters: [{name: key, path: key.pem}]}",
 		},
 		"cascade": {dialect.Change{Leave: app.PruneDelete}, "namespace: argocd}", "namespace: argocd, finalizers: [resources-finalizer.argocd.argoproj.io]}"},
 		"orphan":  {dialect.Change{Leave: app.PruneKeep}, "", ""},
@@ -167,6 +176,30 @@ func TestRulesAreTakenAwayByTheirPlaceOrByWhatTheySay(t *testing.T) {
 	}
 }
 
+func TestOneOfSeveralSourcesIsChanged(t *testing.T) {
+	several := func(first, second string) string {
+		return strings.Replace(edited, "  source: {repoURL: https://git.example/demo, path: app, targetRevision: main, futureField: {kept: yes}}", "  sources: ["+first+", "+second+"]", 1)
+	}
+	const values, chart = "{repoURL: https://git.example/demo, ref: values, name: values}", "{repoURL: https://charts.example, chart: web, targetRevision: 1.0.0, helm: {valueFiles: [$values/a.yaml], parameters: [{name: a, value: b}]}}"
+	r := dialect.Resources{App: decoded(t, several(values, chart))}
+	for _, c := range []struct {
+		change        dialect.Change
+		first, second string
+	}{
+		{dialect.Change{Source: "values", Revision: revisionSuffix("v1")}, "{repoURL: https://git.example/demo, ref: values, name: values, targetRevision: v1}", chart},
+		{dialect.Change{Source: "2", Chart: overlay.ChartChange{DropParameters: []string{"a"}}}, values, strings.Replace(chart, ", parameters: [{name: a, value: b}]", "", 1)},
+		{dialect.Change{Source: "2", Chart: overlay.ChartChange{DropParameters: []string{"a"}, DropValueFiles: []string{"$values/a.yaml"}}}, values, strings.Replace(chart, ", helm: {valueFiles: [$values/a.yaml], parameters: [{name: a, value: b}]}", "", 1)},
+	} {
+		got, err := argocd.Commands{}.Edit(r, c.change)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(decoded(t, several(c.first, c.second)), got.App); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", c.change, diff)
+		}
+	}
+}
+
 func TestAnEditThatContradictsWhatIsThereIsRefused(t *testing.T) {
 	manual := strings.Replace(edited, "{automated: {prune: true, selfHeal: true}}", "{}", 1)
 	for want, c := range map[string]struct {
@@ -176,9 +209,13 @@ func TestAnEditThatContradictsWhatIsThereIsRefused(t *testing.T) {
 		"cannot set --auto-prune: application not configured with automatic sync": {manual, dialect.Change{Prune: revisionSuffix(true)}},
 		"another operation is already in progress":                                {edited + "operation: {sync: {}}", dialect.Change{Run: &dialect.Run{}}},
 		"--dest-server or --dest-name":                                            {edited, dialect.Change{Server: revisionSuffix("a"), Cluster: revisionSuffix("b")}},
-		"edit that list":                                                          {strings.Replace(edited, "  source:", "  sources: [{}]\n  source:", 1), dialect.Change{Path: revisionSuffix("x")}},
+		"--source-position or --source-name":                                      {strings.Replace(edited, "  source:", "  sources: [{}]\n  source:", 1), dialect.Change{Path: revisionSuffix("x")}},
 		"no rule 1; there are none":                                               {edited, dialect.Change{UnignoreAt: []int{1}}},
 		"nothing to unset by --x":                                                 {edited, dialect.Change{Unset: []string{"x"}}},
+		"has no source 2: there are 1, counted from 1":                            {strings.Replace(edited, "  source:", "  sources: [{}]\n  source:", 1), dialect.Change{Source: "2", Path: revisionSuffix("x")}},
+		"has no source web: there are 0":                                          {edited, dialect.Change{Source: "web", Path: revisionSuffix("x")}},
+		"has no parameter a":                                                      {edited, dialect.Change{Chart: overlay.ChartChange{DropParameters: []string{"a"}}}},
+		"valueFiles has no a.yaml":                                                {edited, dialect.Change{Chart: overlay.ChartChange{DropValueFiles: []string{"a.yaml"}}}},
 		"value of another form":                                                   {strings.Replace(edited, "{server: https://kubernetes.default.svc, namespace: grokdevops}", "x", 1), dialect.Change{Namespace: revisionSuffix("x")}},
 	} {
 		if _, err := (argocd.Commands{}).Edit(dialect.Resources{App: decoded(t, c.cr)}, c.change); err == nil || !strings.Contains(err.Error(), want) {
@@ -189,7 +226,7 @@ func TestAnEditThatContradictsWhatIsThereIsRefused(t *testing.T) {
 
 func TestWhatIsCreatedIsAnAppWithoutProblems(t *testing.T) {
 	key := app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}
-	if _, err := (argocd.Commands{}).Create(key, dialect.Change{Repo: revisionSuffix("x")}); err == nil || err.Error() != "--path is required" {
+	if _, err := (argocd.Commands{}).Create(key, dialect.Change{Repo: revisionSuffix("x")}); err == nil || err.Error() != "--path is required, or --helm-chart" {
 		t.Errorf("no path: %v", err)
 	}
 	r, err := argocd.Commands{}.Create(key, dialect.Change{

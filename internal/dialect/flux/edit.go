@@ -2,6 +2,7 @@ package flux
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/overlay"
 )
 
 // Commands edits Kustomizations, and the GitRepositories that they read.
@@ -86,7 +88,7 @@ func (e *edit) foreign(c dialect.Change) {
 		"--kustomize-common-label": c.Overlay.Labels != nil, "--kustomize-common-annotation": c.Overlay.Annotations != nil,
 		"--kustomize-label-without-selector": c.Overlay.WithoutSelectors != nil, "--kustomize-label-include-templates": c.Overlay.Templates != nil,
 		"--kustomize-force-common-label": c.Overlay.ForceLabels != nil, "--kustomize-force-common-annotation": c.Overlay.ForceAnnotations != nil,
-		"--kustomize-version": c.Overlay.Version != nil,
+		"--kustomize-version": c.Overlay.Version != nil, "--source-position": c.Source != "", "--directory-recurse": c.Files != (overlay.FilesChange{}), "--helm-set": !reflect.DeepEqual(c.Chart, overlay.ChartChange{}),
 	} {
 		if set {
 			e.Refuse("a Kustomization has nothing that %s could set", flag)
