@@ -34,6 +34,9 @@ func (f *appFlags) edit(ctx context.Context, c *Cluster, e view.Edit, done strin
 	} else if err := f.printEdited(e, out, done); err != nil {
 		return err
 	}
+	if e.How == view.Delete {
+		return printMadeAgain(f.program.env.Err, out)
+	}
 	return printEdited(f.program.env.Err, out)
 }
 
@@ -88,6 +91,16 @@ func printEdited(w io.Writer, e view.EditResult) error {
 	}
 	_, err = fmt.Fprintf(w, "\n%s %s is itself managed from Git, by %s, which %s revert this.\nTo make it last, write it in Git%s:\n\n%s",
 		e.After.App.GVK().Kind, e.After.App.Namespace()+"/"+e.After.App.Name(), e.Parent, describeParent(e), describePlaces(e), text)
+	return err
+}
+
+// printMadeAgain says that an app was deleted which Git still describes, and who makes it again.
+func printMadeAgain(w io.Writer, e view.EditResult) error {
+	if e.Parent.String() == "" {
+		return nil
+	}
+	_, err := fmt.Fprintf(w, "\n%s %s is itself managed from Git, by %s, which will make it again.\nTo be rid of it, take it out of Git%s.\n",
+		e.After.App.GVK().Kind, e.After.App.Namespace()+"/"+e.After.App.Name(), e.Parent, describePlaces(e))
 	return err
 }
 

@@ -38,7 +38,11 @@ func (c *Cluster) examine(ctx context.Context, e Edit, out *EditResult) error {
 		return nil
 	}
 	out.Overruled = overruled(out.Before.App, out.After.App, out.Parent.By)
-	place, err := c.describedAt(ctx, out.Parent.Key, out.Before.App.ID(), changedField(out.Before.App, out.After.App))
+	at := changedField(out.Before.App, out.After.App)
+	if e.How == Delete {
+		at = field.NewPath("kind") // where all of it stands
+	}
+	place, err := c.describedAt(ctx, out.Parent.Key, out.Before.App.ID(), at)
 	if err == nil {
 		out.Place = place
 	}
