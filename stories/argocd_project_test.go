@@ -1,11 +1,15 @@
 package stories
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/compose"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 const settingsFile = `
@@ -87,6 +91,25 @@ func TestAnAppProjectBoundsItsApplications(t *testing.T) {
 		t.Errorf("left: %s", got)
 	}
 	w.kubectl("-n", w.ns, "get", "configmap", "settings") // the project does not let the Application delete it
+}
+
+// TestAProjectOutlivesItsApplications: an app of apps has the project of its Applications, which is there before them, and goes after them: none of them is refused.
+func TestAProjectOutlivesItsApplications(t *testing.T) {
+	w := newArgoWorld(t, app.Policy{}, document3)
+	project := fmt.Sprintf(`{apiVersion: argoproj.io/v1alpha1, kind: AppProject, metadata: {name: team, namespace: %s}, spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}}`, w.ns)
+	w.repo.Commit(map[string]string{
+		"argo/project.yaml": project, "argo/my-app.yaml": w.inProject("team", automated),
+		"argo/kept.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: kept}}",
+	}, "a team")
+	w.application("root", "argo", automated)
+	w.inSync("root")
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "health", "status") == "Healthy" })
+	w.repo.Remove("argo/project.yaml", "argo/my-app.yaml")
+	w.inSync("root")
+	w.goes(deployments, "my-app")
+	if got := w.happened("my-app", journal.Failed); len(got) > 0 {
+		t.Errorf("the Application was refused: %q", got)
+	}
 }
 
 // TestASyncWindowKeepsSyncsOut: while a sync window denies syncs, a commit and drift wait, and so does a person, unless the window lets people in; when it is gone

@@ -33,6 +33,9 @@ func WaveOfKind(gvk object.GVK) int {
 	if strings.HasSuffix(gvk.Kind, "Class") && builtIn(gvk.Group) {
 		return dataWave
 	}
+	if gvk.Group == "argoproj.io" && gvk.Kind == "AppProject" { // without it the Applications that name it are refused
+		return dataWave
+	}
 	return workWave
 }
 
