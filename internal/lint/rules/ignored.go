@@ -15,12 +15,16 @@ type ignoring struct {
 	rule    string // the first that covers it; empty for none
 	manager string // of a rule that covers what this one writes, and that nothing else covers
 	respect bool   // it is not written in a sync either
+	shared  bool   // it stands in the settings of the Argo CD
 }
 
 // whose names the rule and what it is written in: the unit, or the object itself.
 func (i ignoring) whose(u *discover.Unit) string {
-	if strings.HasSuffix(i.rule, ignore.PointersAnnotation) {
+	switch {
+	case strings.HasSuffix(i.rule, ignore.PointersAnnotation):
 		return "its " + i.rule
+	case i.shared:
+		return i.rule
 	}
 	return i.rule + " of " + u.Name()
 }
@@ -28,7 +32,7 @@ func (i ignoring) whose(u *discover.Unit) string {
 // ignoring reads the unit's rules, and that of the object's own annotation. Where jq was not run, what it could select counts as covered.
 func (d described) ignoring(p field.Path) ignoring {
 	out := ignoring{respect: respects(d.unit)}
-	rules, err := d.unit.App.Ignore.On(d.object.Data)
+	rules, err := slices.Concat(d.unit.App.Ignore, d.unit.Shared).On(d.object.Data)
 	if err != nil {
 		return out // the meaning is not known, and the app is refused
 	}
@@ -37,10 +41,10 @@ func (d described) ignoring(p field.Path) ignoring {
 			continue
 		}
 		if d.covers(r, p) {
-			return ignoring{rule: r.Name, respect: out.respect}
+			return ignoring{rule: r.Name, respect: out.respect, shared: r.Shared}
 		}
 		if len(r.Managers) > 0 && out.rule == "" {
-			out.rule, out.manager = r.Name, r.Managers[0]
+			out.rule, out.manager, out.shared = r.Name, r.Managers[0], r.Shared
 		}
 	}
 	return out

@@ -95,8 +95,7 @@ func (j *checker) projects() map[string][]project.Project {
 			known.Globals = append(known.Globals, read.Globals(o.Data)...)
 		}
 	}
-	isOpen := func(namespace string) bool { return namespace == "" || namespace == "default" }
-	if slices.ContainsFunc(known.All, func(p project.Project) bool { return isOpen(p.Namespace) }) || slices.ContainsFunc(known.Globals, func(g project.Global) bool { return isOpen(g.Namespace) }) {
+	if slices.ContainsFunc(known.All, func(p project.Project) bool { return isNamespaceOpen(p.Namespace) }) || slices.ContainsFunc(known.Globals, func(g project.Global) bool { return isNamespaceOpen(g.Namespace) }) {
 		known = known.Anywhere()
 	}
 	out := map[string][]project.Project{}

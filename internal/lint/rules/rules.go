@@ -178,6 +178,7 @@ func CheckAgainst(base, s discover.Discovery) []Finding {
 }
 
 func newChecker(s discover.Discovery) *checker {
+	shareSettings(s)
 	return &checker{discovery: s, files: files{survey: s}, catalogue: claim.Builtin(), schemas: schemasOf(s)}
 }
 
