@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -122,11 +123,28 @@ func (f *appFlags) targets(ctx context.Context, c *Cluster, args []string) ([]ap
 	for _, arg := range args {
 		key, err := f.resolve(arg, ns, known)
 		if err != nil {
-			return nil, err
+			return nil, appElsewhere(ctx, c, arg, ns, err)
 		}
 		out = append(out, key)
 	}
 	return out, nil
+}
+
+// appElsewhere completes the answer to a name that a namespace does not have by the namespaces that have it, as far as the user may know.
+func appElsewhere(ctx context.Context, c *Cluster, arg, namespace string, err error) error {
+	var answer *exit.Error
+	if namespace == "" || !errors.As(err, &answer) || answer.Code != exit.Cluster {
+		return err
+	}
+	known, listErr := c.Names(ctx, "")
+	if listErr != nil {
+		return err // the names of one namespace could be listed: what the others have is an addition
+	}
+	key, findErr := resolve(arg, "", known)
+	if findErr != nil {
+		return err
+	}
+	return &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s: not in namespace %s; %s is in %s: -n %s", arg, namespace, resourceName(key), key.Namespace, key.Namespace)}
 }
 
 // resolve finds the app that an argument names. For argocd the namespace argocd comes first, and an argument may be namespace/name.
