@@ -328,6 +328,31 @@ func TestARedirectToAnotherServerGetsNothing(t *testing.T) {
 	}
 }
 
+// TestARedirectThatDropsTheMessageIsNoSuccess: net/http turns a POST into a GET after 301, 302 and 303, and the page that answers it, such as a login, is a success.
+func TestARedirectThatDropsTheMessageIsNoSuccess(t *testing.T) {
+	for status, want := range map[int]string{301: "", 302: "without the message", 303: "without the message", 307: "", 308: ""} {
+		taken := ""
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hook" {
+				http.Redirect(w, r, "/hook/CANARYkey", status)
+				return
+			}
+			text, _ := io.ReadAll(r.Body)
+			taken = string(text)
+		}))
+		f := newFixture(t, here)
+		f.send("chat", address(s.URL+"/hook"), "x")
+		err := f.result()
+		if (err == nil) != (want == "") || err != nil && (!strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "CANARY")) {
+			t.Errorf("%d: %v, want %q", status, err, want)
+		}
+		if want == "" && !strings.Contains(taken, `"message":"x"`) {
+			t.Errorf("%d: the server got %q", status, taken)
+		}
+		s.Close()
+	}
+}
+
 // TestAProviderReachesNoMetadataService: neither this machine, nor its link, however it is written.
 func TestAProviderReachesNoMetadataService(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("this machine was asked") }))

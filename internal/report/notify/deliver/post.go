@@ -150,8 +150,31 @@ type way struct {
 	known  redact.Known // what must be in no error
 }
 
+// mostMoves is how many permanent redirects one request follows.
+const mostMoves = 3
+
 // send sends one request, and returns its answer, as far as it is wanted. An error is a *sendError.
 func (w way) send(ctx context.Context, q payload.Request, most int64) ([]byte, error) {
+	answer, err := w.do(ctx, q)
+	for moves := 0; err == nil && answer.StatusCode == http.StatusMovedPermanently && moves < mostMoves; moves++ {
+		to, lack := answer.Location()
+		if lack != nil {
+			break
+		}
+		_ = answer.Body.Close() // it holds nothing that is wanted
+		q.URL = to.String()
+		answer, err = w.do(ctx, q)
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }() // it was read
+	body, _ := io.ReadAll(io.LimitReader(answer.Body, most))
+	return body, refusalOf(answer, w.kind, body, w.known)
+}
+
+// do sends one request. Its answer may be a permanent redirect within the server.
+func (w way) do(ctx context.Context, q payload.Request) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, q.Method, q.URL, bytes.NewReader(q.Body))
 	if err != nil {
 		return nil, &sendError{text: "the address is malformed"}
@@ -164,9 +187,7 @@ func (w way) send(ctx context.Context, q payload.Request, most int64) ([]byte, e
 	if err != nil {
 		return nil, &sendError{text: w.known.Line(r.URL.Host+": "+withoutAddress(err).Error(), 2*longestSaying)}
 	}
-	defer func() { _ = answer.Body.Close() }() // it was read
-	body, _ := io.ReadAll(io.LimitReader(answer.Body, most))
-	return body, refusalOf(answer, w.kind, body, w.known)
+	return answer, nil
 }
 
 // refusalOf returns why an answer is no success.
@@ -234,7 +255,7 @@ func (d *Deliverer) client(p Loaded) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c.CheckRedirect = refuseOtherServer
+	c.CheckRedirect = checkRedirect
 	return c, nil
 }
 
@@ -261,13 +282,19 @@ func proxyOf(p Loaded) (string, error) {
 	return u.String(), nil
 }
 
-// refuseOtherServer follows a redirect within one server only: headers and bodies hold credentials.
-func refuseOtherServer(next *http.Request, before []*http.Request) error {
+// checkRedirect follows a redirect within one server only: headers and bodies hold credentials. After 301, 302 and 303 net/http would read a page in place of
+// sending the message: where a resource has moved for good, as a repository that was renamed at Gitea, way.send sends it there, and else, as where a login is
+// shown, nothing was sent.
+func checkRedirect(next *http.Request, before []*http.Request) error {
 	switch first := before[0].URL; {
 	case len(before) > 3:
 		return errors.New("too many redirects")
 	case next.URL.Host != first.Host || next.URL.Scheme != first.Scheme:
 		return errors.New("the server redirects to another one, which gets no credentials: set the address to that one")
+	case next.Method != before[len(before)-1].Method && next.Response.StatusCode == http.StatusMovedPermanently:
+		return http.ErrUseLastResponse
+	case next.Method != before[len(before)-1].Method:
+		return fmt.Errorf("the server redirects (%s) to a page that is read without the message: check the address and the credentials", next.Response.Status)
 	}
 	return nil
 }
