@@ -27,10 +27,12 @@ import (
 
 // Flux's recorder tries four times more, and waits at most so long (fluxcd/pkg/runtime/events).
 const (
-	retries     = 4
-	firstPause  = 500 * time.Millisecond
-	longest     = 5 * time.Second
-	oneAttempt  = 15 * time.Second
+	retries       = 4
+	firstPause    = 500 * time.Millisecond
+	longest       = 5 * time.Second
+	oneAttempt    = 15 * time.Second
+	mostRedirects = 3
+
 	longestText = 39000 // of a message, as Flux's API has it
 
 	longestSaying = 160 // of what a receiver says in an error, in bytes
@@ -62,12 +64,21 @@ func NewSender(address string) (*Sender, error) {
 	c.Logger = nil // what fails is returned
 	c.RetryMax, c.RetryWaitMin, c.RetryWaitMax = retries, firstPause, longest
 	c.HTTPClient.Timeout = oneAttempt
+	c.HTTPClient.CheckRedirect = checkRedirect
 	c.CheckRetry, c.ErrorHandler = shouldRetry, retryablehttp.PassthroughErrorHandler
 	secrets := append(strings.Split(u.EscapedPath(), "/"), u.Path, u.RawQuery)
 	if password, ok := u.User.Password(); ok {
 		secrets = append(secrets, password)
 	}
 	return &Sender{address: address, name: u.Scheme + "://" + u.Host, client: c, secrets: redact.KnownOf(secrets...)}, nil
+}
+
+// checkRedirect follows no redirect (301, 302, 303) after which net/http reads a page in place of sending the message: its 200 would be no success.
+func checkRedirect(next *http.Request, before []*http.Request) error {
+	if next.Method != before[0].Method || len(before) > mostRedirects {
+		return http.ErrUseLastResponse
+	}
+	return nil
 }
 
 // shouldRetry asks again where the receiver is in trouble, and not where it has said that it has had enough: Flux's does for what it knows.

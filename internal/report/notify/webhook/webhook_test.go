@@ -115,6 +115,25 @@ func TestAReceiverInTroubleIsAskedAgainAndOneThatHasEnoughIsNot(t *testing.T) {
 	}
 }
 
+// TestARedirectThatDropsTheMessageIsNoSuccess: what net/http would read there, such as a login or the TLS form of the address, is answered with 200.
+func TestARedirectThatDropsTheMessageIsNoSuccess(t *testing.T) {
+	for _, code := range []int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/hook" {
+				http.Redirect(w, r, "/login", code)
+			}
+		}))
+		sender, err := NewSender(s.URL + "/hook")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := sender.Send(t.Context(), message()); err == nil || !strings.Contains(err.Error(), http.StatusText(code)) {
+			t.Errorf("%d: %v", code, err)
+		}
+		s.Close()
+	}
+}
+
 func TestTheSecretOfAnAddressIsInNoError(t *testing.T) {
 	s, err := NewSender("http://user:t0ken@127.0.0.1:1/t0ken?t0ken=t0ken")
 	if err != nil {
