@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/lfs"
 )
 
 // mount is where Kustomize sees the top of the tree. It is not "/", so that a path that climbs out of the tree is seen to.
@@ -75,7 +76,11 @@ func (f files) ReadFile(p string) ([]byte, error) {
 	if b := f.over[name]; b != nil {
 		return b, nil
 	}
-	return render.ReadFile(f.tree, name, f.limit)
+	data, err := render.ReadFile(f.tree, name, f.limit)
+	if err != nil {
+		return nil, err
+	}
+	return data, lfs.RefusePointer(data)
 }
 
 // ReadDir implements filesys.FileSystem.

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/glob"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/lfs"
 )
 
 // Renderer reads plain manifests. The zero value is ready.
@@ -49,9 +50,9 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		data, err := render.ReadFile(r.Files, file, limits.FileBytes)
+		data, err := readManifest(r, file)
 		if err != nil {
-			return nil, &render.Error{File: file, Err: err}
+			return nil, err
 		}
 		objects, err := read(file, data)
 		if err != nil && r.Directory != nil && !isManifest(data) {
@@ -69,6 +70,18 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 		return all, nil
 	}
 	return all, checkUnique(all)
+}
+
+// readManifest reads a file that may have manifests.
+func readManifest(r render.Request, file string) ([]byte, error) {
+	data, err := render.ReadFile(r.Files, file, r.Limits.OrDefault().FileBytes)
+	if err == nil {
+		err = lfs.RefusePointer(data)
+	}
+	if err != nil {
+		return nil, &render.Error{File: file, Err: err}
+	}
+	return data, nil
 }
 
 // manifestReader is how the one for whom the manifests are rendered reads a file.
