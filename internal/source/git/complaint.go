@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"unicode"
 
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/source"
@@ -43,6 +44,7 @@ type refusal string
 const (
 	refusal401 refusal = "HTTP 401"
 	refusal403 refusal = "HTTP 403"
+	refusal404 refusal = "HTTP 404" // where credentials may not read a repository, servers say that there is none
 	refusalSSH refusal = "SSH"
 )
 
@@ -60,6 +62,7 @@ var symptoms = []struct {
 	{"could not read Password", source.AuthenticationFailed, refusal401},
 	{"returned error: 401", source.AuthenticationFailed, refusal401},
 	{"returned error: 403", source.AuthenticationFailed, refusal403},
+	{"/' not found", source.GitOperationFailed, refusal404},
 	{"CONNECT tunnel failed, response 407", source.AuthenticationFailed, ""},
 	{"returned error: 407", source.AuthenticationFailed, ""},
 	{"ut of memory", source.LimitExceeded, ""},
@@ -120,8 +123,11 @@ func complaintOf(stderr string) complaint {
 	return c
 }
 
+// hear takes the first line that has words: Gitea's by SSH stands between lines of "error:" alone, and GitLab's between rules, each of which it calls remote, too.
 func (c *complaint) hear(said string) {
-	if c.server == "" {
+	said = strings.TrimSpace(strings.TrimPrefix(said, "remote:"))
+	words := strings.TrimPrefix(strings.TrimPrefix(said, "error:"), "ERROR:")
+	if c.server == "" && strings.ContainsFunc(words, unicode.IsLetter) {
 		c.server = said
 	}
 }
@@ -169,15 +175,24 @@ func (r refusal) words(a address, auth source.Auth) string {
 	if r == refusalSSH {
 		r = refusal(fmt.Sprintf("SSH, user %q", cmp.Or(a.user, auth.Username, "git")))
 	}
+	whose := ""
 	switch {
 	case auth.Secret != "" && auth != (source.Auth{Secret: auth.Secret}):
-		return fmt.Sprintf("git rejected the credentials of Secret %s (%s)", auth.Secret, r)
+		whose = "the credentials of Secret " + auth.Secret
 	case a.user != "" && a.scheme != "ssh":
-		return fmt.Sprintf("git rejected the credentials in the URL (%s)", r)
+		whose = "the credentials in the URL"
 	case auth != (source.Auth{}):
-		return fmt.Sprintf("git rejected the credentials (%s)", r)
+		whose = "the credentials"
 	}
-	return fmt.Sprintf("git wants credentials, and none are given (%s)", r)
+	switch {
+	case r == refusal404 && whose == "":
+		return fmt.Sprintf("there is no such repository, or it is private: no credentials are given (%s)", r)
+	case r == refusal404:
+		return fmt.Sprintf("there is no such repository, or %s may not read it (%s)", whose, r)
+	case whose == "":
+		return fmt.Sprintf("git wants credentials, and none are given (%s)", r)
+	}
+	return fmt.Sprintf("git rejected %s (%s)", whose, r)
 }
 
 // secretsOf are the credentials of a source. The user of an HTTP URL may be a token.

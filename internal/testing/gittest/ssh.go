@@ -29,6 +29,7 @@ type SSHServer struct {
 	config      *ssh.ServerConfig
 	connections atomic.Int64
 	hanging     atomic.Bool
+	refusal     atomic.Value // the words in place of an answer
 }
 
 // ServeSSH serves r on 127.0.0.1 until the test ends.
@@ -99,6 +100,9 @@ func (s *SSHServer) Connections() int { return int(s.connections.Load()) }
 // Hang makes each later connection wait, without a word, until its client gives up.
 func (s *SSHServer) Hang() { s.hanging.Store(true) }
 
+// Refuse answers each later request by words alone, as a server without such a repository does.
+func (s *SSHServer) Refuse(words string) { s.refusal.Store(words) }
+
 func (s *SSHServer) listen(r *Repo) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -143,12 +147,12 @@ func (s *SSHServer) serve(c net.Conn) {
 		if err != nil {
 			return
 		}
-		go session(channel, requests)
+		go s.session(channel, requests)
 	}
 }
 
 // session runs one git-upload-pack.
-func session(channel ssh.Channel, requests <-chan *ssh.Request) {
+func (s *SSHServer) session(channel ssh.Channel, requests <-chan *ssh.Request) {
 	defer channel.Close()
 	protocol := ""
 	for req := range requests {
@@ -162,7 +166,12 @@ func session(channel ssh.Channel, requests <-chan *ssh.Request) {
 		case "exec":
 			var v struct{ Command string }
 			_ = req.Reply(ssh.Unmarshal(req.Payload, &v) == nil, nil)
-			status := upload(channel, v.Command, protocol)
+			status := uint32(1)
+			if words, refused := s.refusal.Load().(string); refused {
+				_, _ = io.WriteString(channel.Stderr(), words)
+			} else {
+				status = upload(channel, v.Command, protocol)
+			}
 			_, _ = channel.SendRequest("exit-status", false, ssh.Marshal(struct{ Status uint32 }{status}))
 			return
 		default:
