@@ -10,8 +10,6 @@ package chart
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
@@ -200,11 +198,11 @@ func (r *repository) storeIndex(ctx context.Context, packs *pack.Store, answer *
 		return nil, "", err
 	}
 	defer w.Discard()
-	sum := sha256.New()
+	sum := newIndexSum()
 	if err := w.Add(ctx, indexFile, tree.Regular, reading{answer.Body, sum}); err != nil {
 		return nil, "", fmt.Errorf("fetch the index: %w", err)
 	}
-	revision := "sha256:" + hex.EncodeToString(sum.Sum(nil))
+	revision := sum.revision()
 	if p := packs.Named(r.indexName(revision)); p != nil && !p.Damaged() {
 		if revision == r.revision {
 			return p, revision, nil

@@ -30,6 +30,7 @@ type Repository struct {
 	user     string
 	password string
 	requests []string
+	made     int      // how many indexes were made; 0 for a server whose index is a file
 	seen     []string // headers Authorization, of the requests that had one
 }
 
@@ -67,6 +68,13 @@ func (r *Repository) PushAt(name, version, url string, archive []byte) {
 		r.files["/charts/"+url] = archive
 	}
 	r.charts[name] = append(r.charts[name], entry{version, url, fmt.Sprintf("%x", sha256.Sum256(archive))})
+}
+
+// MakeIndexes has the index made for each request from now on, as Gitea does: the time is another one, and there are no digests.
+func (r *Repository) MakeIndexes() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.made = 1
 }
 
 // Put serves a file at a path below the server.
@@ -115,10 +123,17 @@ func (r *Repository) index() []byte {
 	for _, name := range slices.Sorted(maps.Keys(r.charts)) {
 		fmt.Fprintf(&b, "  %s:\n", name)
 		for _, e := range r.charts[name] {
-			fmt.Fprintf(&b, "  - apiVersion: v2\n    created: \"2026-01-02T03:04:05.6Z\"\n    digest: %s\n    name: %s\n    urls:\n    - %s\n    version: %s\n", e.digest, name, e.url, e.version)
+			fmt.Fprintf(&b, "  - apiVersion: v2\n    created: \"2026-01-02T03:04:05.6Z\"\n")
+			if r.made == 0 {
+				fmt.Fprintf(&b, "    digest: %s\n", e.digest)
+			}
+			fmt.Fprintf(&b, "    name: %s\n    urls:\n    - %s\n    version: %s\n", name, e.url, e.version)
 		}
 	}
-	b.WriteString("generated: \"2026-01-02T03:04:05.6Z\"\n")
+	if r.made > 0 {
+		r.made++
+	}
+	fmt.Fprintf(&b, "generated: \"2026-01-02T03:04:05.%dZ\"\n", 6+r.made)
 	return []byte(b.String())
 }
 
