@@ -1,12 +1,17 @@
 package stories
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
+	"github.com/truce-gitops/truce/internal/testing/ocitest"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // TestARepositoryThatMayNotBeReadIsSaid: as Gitea 1.26 and GitLab refuse it by SSH, between lines without words, and as all forges do by HTTP: there is none.
@@ -37,4 +42,58 @@ func TestARepositoryThatMayNotBeReadIsSaid(t *testing.T) {
 	t.Log(w.fails("gitlab", `the server says "ERROR: The project you were looking for could not be found."`))
 	t.Log(w.fails("token", "there is no such repository, or the credentials of Secret "+w.ns+"/token may not read it (HTTP 404)"))
 	t.Log(w.fails("open", "there is no such repository, or it is private: no credentials are given (HTTP 404)"))
+}
+
+// TestTheSecretThatARegistryRefusesIsNamed: also where the name of its user is a part of other names, and where it is of another registry.
+func TestTheSecretThatARegistryRefusesIsNamed(t *testing.T) {
+	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	charts, registry := charttest.New(t), ocitest.New(t)
+	charts.Demand("flux", password)
+	registry.Demand("flux", password, ocitest.Tokens)
+	w.Apply(t, strings.NewReplacer("NS", w.ns, "INDEX", charts.URL(), "REGISTRY", registry.URL("manifests"), "HOST", registry.Host).Replace(`
+apiVersion: v1
+kind: Secret
+metadata: {name: flux-wrong, namespace: NS}
+stringData: {username: flux, password: CANARY-wrong}
+---
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/dockerconfigjson
+metadata: {name: flux-pulls, namespace: NS}
+stringData: {.dockerconfigjson: '{"auths":{"HOST":{"username":"flux","password":"CANARY-wrong"}}}'}
+---
+apiVersion: v1
+kind: Secret
+type: kubernetes.io/dockerconfigjson
+metadata: {name: flux-other, namespace: NS}
+stringData: {.dockerconfigjson: '{"auths":{"ghcr.io":{"username":"flux","password":"CANARY-other"}}}'}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: HelmRepository
+metadata: {name: wrong, namespace: NS}
+spec: {url: "INDEX", interval: 1h, secretRef: {name: flux-wrong}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: pulls, namespace: NS}
+spec: {url: "REGISTRY", insecure: true, interval: 1h, secretRef: {name: flux-pulls}}
+---
+apiVersion: source.toolkit.fluxcd.io/v1
+kind: OCIRepository
+metadata: {name: other, namespace: NS}
+spec: {url: "REGISTRY", insecure: true, interval: 1h, secretRef: {name: flux-other}}
+`))
+	for name, c := range map[string]struct {
+		kind         schema.GroupVersionResource
+		reason, want string
+	}{
+		"wrong": {helmRepositories, "Failed", " to the credentials of Secret " + w.ns + "/flux-wrong"},
+		"pulls": {ociRepositories, "OCIArtifactPullFailed", " to the credentials of Secret " + w.ns + "/flux-pulls"},
+		"other": {ociRepositories, "OCIArtifactPullFailed", ", and Secret " + w.ns + "/flux-other has no credentials for it"},
+	} {
+		o := w.sourceReason(c.kind, name, c.reason)
+		if said := fmt.Sprint(entries(o, "status", "conditions")); !strings.Contains(said, c.want) || strings.Contains(said, "CANARY") {
+			t.Errorf("%s: %s, want %s", name, said, c.want)
+		}
+	}
 }

@@ -170,6 +170,15 @@ type Auth struct {
 	Secret             string            // namespace/name of the Secret that they are of, for messages; no credential itself
 }
 
+// SecretUser is the name of the user where no password stands beside it: it may be a token. Beside a password it is no secret, and hiding it, such as "flux",
+// would hide parts of other names.
+func (a Auth) SecretUser() string {
+	if a.Password != "" {
+		return ""
+	}
+	return a.Username
+}
+
 // String hides every field.
 func (Auth) String() string { return "***" }
 

@@ -206,8 +206,8 @@ func secretsOf(a address, auth source.Auth) redact.Known {
 	if a.scheme != "ssh" && a.password == "" {
 		values = append(values, a.user)
 	}
-	if a.scheme != "ssh" && auth.Password == "" {
-		values = append(values, auth.Username)
+	if a.scheme != "ssh" {
+		values = append(values, auth.SecretUser())
 	}
 	return redact.KnownOf(values...)
 }

@@ -34,8 +34,6 @@ func classify(reason source.Reason, err error) error {
 		return &transport.FetchError{Reason: source.HostNotAllowed, Err: err}
 	case errors.Is(err, errdef.ErrNotFound):
 		return transport.Failed(reason, "the registry has no such artifact")
-	case errors.Is(err, auth.ErrBasicCredentialNotFound):
-		return transport.Failed(reason, "the registry wants credentials, and no credentials for it are given")
 	}
 	return &transport.FetchError{Reason: reason, Err: err}
 }
@@ -55,7 +53,7 @@ func isUnreachable(err error) bool {
 // explain makes a source.Error, in which the server's words are few and marked as such.
 func (s *Store) explain(bounded, ctx context.Context, spec source.Spec, err error) error {
 	a := spec.Auth
-	secrets := redact.KnownOf(a.Username, a.Password, a.BearerToken, a.RefreshToken, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy))
+	secrets := redact.KnownOf(a.SecretUser(), a.Password, a.BearerToken, a.RefreshToken, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy))
 	as := source.Error{Op: "fetch", Subject: spec.URL, Reason: source.PullFailed, Err: err}
 	return transport.Explain(bounded, ctx, as, plainWords(err, spec, secrets), secrets)
 }
@@ -68,6 +66,8 @@ func plainWords(err error, spec source.Spec, secrets redact.Known) string {
 	var inner error
 	cause := ""
 	switch {
+	case errors.Is(err, auth.ErrBasicCredentialNotFound):
+		return "the registry wants credentials, and " + missingCredentials(spec)
 	case errors.As(err, &answer):
 		inner, cause = answer, answerWords(answer, spec, secrets)
 	case errors.As(err, &at) && errors.Is(at.Err, http.ErrSchemeMismatch):
@@ -94,6 +94,14 @@ func beforeCause(err, cause error) string {
 	return before
 }
 
+// missingCredentials says which credentials there are not.
+func missingCredentials(spec source.Spec) string {
+	if spec.Auth.Secret != "" {
+		return "Secret " + spec.Auth.Secret + " has no credentials for it"
+	}
+	return "no credentials for it are given"
+}
+
 func answerWords(answer *errcode.ErrorResponse, spec source.Spec, secrets redact.Known) string {
 	text := fmt.Sprintf("the registry answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
 	given := spec.Auth.Username != "" || spec.Auth.BearerToken != "" || spec.Auth.RefreshToken != ""
@@ -106,7 +114,7 @@ func answerWords(answer *errcode.ErrorResponse, spec source.Spec, secrets redact
 	case given:
 		text += " to the credentials of the service account's image pull secrets"
 	default:
-		text += ", and no credentials for it are given"
+		text += ", and " + missingCredentials(spec)
 	}
 	if len(answer.Errors) > 0 {
 		text += fmt.Sprintf("; it says %q", secrets.Foreign(answer.Errors.Error(), transport.LongestSaying))
