@@ -125,7 +125,11 @@ func withLastMoment(ctx context.Context, within time.Duration) (context.Context,
 
 // sendHTTP sends one request, or what else it takes. byApp says that its token is that of a GitHub App.
 func (d *Deliverer) sendHTTP(ctx context.Context, p Loaded, target payload.Target, q payload.Request, byApp bool) error {
-	known := secretsOf(p, target, q.URL)
+	address := q.URL
+	if payload.IsCommitStatus(p.Type) || payload.IsComment(p.Type) {
+		address = "" // the words of a public API: hidden, the scope write:repository that a token lacks would be ***itory
+	}
+	known := secretsOf(p, target, address)
 	client, err := d.client(p)
 	if err != nil {
 		return &sendError{text: known.Line(err.Error(), 2*longestSaying)}
@@ -200,12 +204,24 @@ func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) e
 	if r.StatusCode == http.StatusTooManyRequests {
 		e.after = cmp.Or(e.after, askedPause(kind, string(body)))
 	}
-	if line := known.Foreign(cmp.Or(says, string(body)), longestSaying); line != "" {
+	if line := known.Foreign(cmp.Or(says, messageIn(body), string(body)), longestSaying); line != "" {
 		e.text += fmt.Sprintf("; the server says %q", line)
 	}
 	gone := (payload.IsCommitStatus(kind) || payload.IsComment(kind) || kind == payload.ArgoService+"github") && r.StatusCode == http.StatusNotFound // the commit or pull request, most likely: others must not wait for it
 	e.final = gone || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, r.StatusCode)
 	return e
+}
+
+// messageIn returns the message of an answer in JSON, as Gitea, GitHub and GitLab give it; empty for none.
+func messageIn(body []byte) string {
+	var says struct {
+		Message any `json:"message"` // of GitLab an object, too
+	}
+	if json.Unmarshal(body, &says) != nil {
+		return ""
+	}
+	text, _ := says.Message.(string)
+	return text
 }
 
 // askedPause returns how long a receiver asks for in the body of an answer: Telegram, Discord and older servers of Matrix say it there. 0 is for nothing.
