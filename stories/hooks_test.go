@@ -150,7 +150,7 @@ func TestAPushIsAppliedAtOnce(t *testing.T) {
 	}{
 		{url + "/hook/unknown", "push", "s3cret", main, 404, ""},
 		{url + w.hookPath("gone"), "push", "s3cret", main, 500, "1 of the Receiver's resources are not there"},
-		{hook, "push", "", main, 400, "does not match"},
+		{hook, "push", "", main, 400, "has no signature"},
 		{hook, "push", "guessed", main, 400, "does not match"},
 		{hook, "issues", "s3cret", main, 200, "nothing was requested"},
 		{hook, "push", "s3cret", other, 200, "requested: 0"},
@@ -258,7 +258,7 @@ stringData: {url: %[2]q, username: me, password: %[3]s}`, w.ns, server.URL, pass
 		status    int
 		text      string
 	}{
-		{"", good, 401, "does not match"},
+		{"", good, 401, "has no signature"},
 		{"guessed", good, 401, "does not match"},
 		{"s3cret", payload("refs/heads/main", "https://git.example.org/.*"), 200, "requested: 0"},
 		{"s3cret", payload("refs/heads/other", server.URL), 200, "requested: 0"},

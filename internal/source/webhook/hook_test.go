@@ -3,7 +3,9 @@ package webhook
 import (
 	"crypto/hmac"
 	"encoding/hex"
+	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -63,6 +65,30 @@ func TestWhoDoesNotKnowTheTokenIsRefused(t *testing.T) {
 	weak := http.Header{"X-Hub-Signature": {"sha1=" + mac("sha1", token, body)}, "X-Hub-Signature-256": {"sha256=00"}}
 	if err := VerifySender(gitHub, token, weak, []byte(body)); err == nil {
 		t.Error("a wrong strong signature is taken for the weak one beside it")
+	}
+}
+
+// TestAFormOfGiteaIsSignedByItsPayload: as Gitea 1.26 signs it, and not as GitHub does. One with an empty signature is said to have none.
+func TestAFormOfGiteaIsSignedByItsPayload(t *testing.T) {
+	const payload = `{"ref":"refs/heads/main"}`
+	body := []byte("payload=" + url.QueryEscape(payload))
+	request := func(sum string) http.Header {
+		h := http.Header{}
+		for name, value := range map[string]string{"Content-Type": "application/x-www-form-urlencoded", "X-Gitea-Event": "push", "X-Gitea-Signature": sum, "X-Hub-Signature-256": "sha256=" + sum} {
+			h.Set(name, value)
+		}
+		return h
+	}
+	secrets := map[string]string{"webhook.gogs.secret": token}
+	for sum, want := range map[string]string{
+		mac("sha256", token, payload): "", "": "no signature", mac("sha256", "other", payload): "does not match", mac("sha256", token, payload+" "): "does not match",
+	} {
+		_, pushed := ReadPush(request(sum), body, secrets)
+		for _, err := range []error{VerifySender(gitHub, token, request(sum), body), pushed} {
+			if (err == nil) != (want == "") || err != nil && (!errors.Is(err, ErrUnverified) || !strings.Contains(err.Error(), want)) {
+				t.Errorf("with the signature %q: %v, want %q", sum, err, want)
+			}
+		}
 	}
 }
 

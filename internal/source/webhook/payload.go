@@ -9,12 +9,11 @@ import (
 
 // Payload reads the body of a request that was verified. Without a body it is nil.
 func Payload(kind string, header Header, body []byte) (any, error) {
-	if strings.HasPrefix(strings.ToLower(header.Get("Content-Type")), "application/x-www-form-urlencoded") && kind == gitHub {
-		form, err := url.ParseQuery(string(body))
-		if err != nil {
-			return nil, errors.New("the body is no form")
+	if kind == gitHub && holdsForm(header) {
+		var err error
+		if body, err = payloadInForm(body); err != nil {
+			return nil, err
 		}
-		body = []byte(form.Get("payload"))
 	}
 	if len(body) == 0 && !senders[kind].object {
 		return nil, nil
@@ -27,6 +26,19 @@ func Payload(kind string, header Header, body []byte) (any, error) {
 		return nil, errors.New("the body is no JSON object")
 	}
 	return out, nil
+}
+
+func holdsForm(header Header) bool {
+	return strings.HasPrefix(strings.ToLower(header.Get("Content-Type")), "application/x-www-form-urlencoded")
+}
+
+// payloadInForm is what a form of GitHub's or Gitea's holds.
+func payloadInForm(body []byte) ([]byte, error) {
+	form, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, errors.New("the body is no form")
+	}
+	return []byte(form.Get("payload")), nil
 }
 
 // NeedsPayload reports whether the body of a request must be readable: its sender always sends JSON, or a filter reads it.

@@ -64,10 +64,10 @@ func (bitbucketServerForm) verify(secrets []string, header Header, body []byte) 
 func (gogsForm) verify(secrets []string, header Header, body []byte) error {
 	for _, name := range []string{"X-Gitea-Signature", "X-Gogs-Signature"} {
 		if sum := header.Get(name); sum != "" {
-			return verifyHMAC("sha256", sum, secrets[0], body)
+			return verifyHMAC("sha256", sum, secrets[0], signedByGitea(header, body))
 		}
 	}
-	return ErrUnverified
+	return errUnsigned
 }
 
 func (bitbucketForm) verify(secrets []string, header Header, _ []byte) error {

@@ -33,6 +33,19 @@ const (
 // ErrUnverified is returned for a request that does not show that its sender knows the secret.
 var ErrUnverified = errors.New("the request's signature or token does not match")
 
+// errUnsigned is the ErrUnverified of a request that shows no secret at all, as Gitea's with empty signatures.
+var errUnsigned error = unsignedError{}
+
+type unsignedError struct{}
+
+// Error implements error.
+func (unsignedError) Error() string {
+	return "the request has no signature or token: give its webhook the secret"
+}
+
+// Is makes it an ErrUnverified.
+func (unsignedError) Is(target error) bool { return target == ErrUnverified }
+
 // Header holds the headers of a request; http.Header is one.
 type Header interface {
 	// Get returns the first value of a header; empty for none.
@@ -73,24 +86,40 @@ func Supports(kind string) bool {
 	return known
 }
 
-// VerifySender reports by ErrUnverified that a request of a Receiver of that type does not come from who knows the token. It does not parse the body.
+// VerifySender reports by ErrUnverified that a request of a Receiver of that type does not come from who knows the token. It does not parse the body,
+// but for a form of Gitea's, of which the signature is that of the payload in it.
 // Senders with tokens of OpenID Connect are not verified here.
 func VerifySender(kind, token string, header Header, body []byte) error {
 	s, known := senders[kind]
 	switch {
 	case !known || token == "" || s.bearer:
 		return ErrUnverified
+	case s.token != "" && header.Get(s.token) == "":
+		return errUnsigned
 	case s.token != "":
 		return equalSecret(header.Get(s.token), token)
 	case len(s.signature) == 0:
 		return nil
+	case kind == gitHub:
+		body = signedByGitea(header, body)
 	}
 	for _, name := range s.signature {
 		if text := header.Get(name); text != "" {
 			return s.verifySignature(text, token, body)
 		}
 	}
-	return ErrUnverified
+	return errUnsigned
+}
+
+// signedByGitea is the part of a body that Gitea, or Forgejo, signs: GitHub signs a form as it is sent, and they sign the payload in it.
+func signedByGitea(header Header, body []byte) []byte {
+	if header.Get("X-Gitea-Event") == "" || !holdsForm(header) {
+		return body
+	}
+	if payload, err := payloadInForm(body); err == nil {
+		return payload
+	}
+	return body
 }
 
 // equalSecret takes the same time wherever two texts differ, and whatever their lengths.
@@ -106,6 +135,9 @@ func (s sender) verifySignature(text, token string, body []byte) error {
 	name, sum, named := strings.Cut(text, "=")
 	if s.bare {
 		name, sum, named = s.hashes[0], text, true
+	}
+	if named && sum == "" {
+		return errUnsigned
 	}
 	if !named || !slices.Contains(s.hashes, name) {
 		return ErrUnverified
