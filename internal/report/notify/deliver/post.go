@@ -207,9 +207,16 @@ func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) e
 	if line := known.Foreign(cmp.Or(says, messageIn(body), string(body)), longestSaying); line != "" {
 		e.text += fmt.Sprintf("; the server says %q", line)
 	}
-	gone := (payload.IsCommitStatus(kind) || payload.IsComment(kind) || kind == payload.ArgoService+"github") && r.StatusCode == http.StatusNotFound // the commit or pull request, most likely: others must not wait for it
-	e.final = gone || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, r.StatusCode)
+	e.final = saysGone(kind, r.StatusCode, body) || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, r.StatusCode)
 	return e
+}
+
+// saysGone reports whether an answer says, most likely, that there is no such commit or pull request: others must not wait for it. Gitea says 500 of a commit.
+func saysGone(kind string, status int, body []byte) bool {
+	if !payload.IsCommitStatus(kind) && !payload.IsComment(kind) && kind != payload.ArgoService+"github" {
+		return false
+	}
+	return status == http.StatusNotFound || kind == "gitea" && status == http.StatusInternalServerError && bytes.Contains(body, []byte("object does not exist"))
 }
 
 // messageIn returns the message of an answer in JSON, as Gitea, GitHub and GitLab give it; empty for none.
