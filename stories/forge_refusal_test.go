@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/compose"
@@ -96,4 +97,23 @@ spec: {url: "REGISTRY", insecure: true, interval: 1h, secretRef: {name: flux-oth
 			t.Errorf("%s: %s, want %s", name, said, c.want)
 		}
 	}
+}
+
+// TestANewCauseOfAFailedFetchReachesTheApp: a token is refused, and then the repository is gone; the app has an interval of an hour.
+func TestANewCauseOfAFailedFetchReachesTheApp(t *testing.T) {
+	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	var gone atomic.Bool
+	s := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{Hook: func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		status := http.StatusUnauthorized
+		if gone.Load() {
+			status = http.StatusNotFound
+		}
+		http.Error(w, "refused", status)
+		return true
+	}})
+	w.source("repo", "url: "+s.URL+"\ninterval: 1s\nref: {branch: main}")
+	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
+	w.fails("app", "git wants credentials, and none are given (HTTP 401)")
+	gone.Store(true)
+	w.fails("app", "there is no such repository, or it is private: no credentials are given (HTTP 404)")
 }

@@ -2,41 +2,55 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"strings"
 	"testing"
-	"testing/synctest"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
 )
 
-// unlisted is a watch that never comes to its first list.
-type unlisted struct{ err error }
+// ending is a list that ends while a source is asked for.
+type ending struct {
+	live.Reader
+	failing
+	synced chan struct{}
+	shows  func() object.Object
+}
 
-func (u unlisted) Watch(context.Context, live.Interest, func(live.Event)) live.Watch { return u }
-func (u unlisted) Synced() <-chan struct{}                                           { return nil }
-func (u unlisted) Err() error                                                        { return u.err }
-func (u unlisted) Failed() <-chan struct{}                                           { return nil }
+func (e *ending) Synced() <-chan struct{} { return e.synced }
 
-// deaf takes no note of what a watch brings.
-type deaf struct{}
+// Get implements live.Reader.
+func (e *ending) Get(context.Context, object.GVK, object.ID) (object.Object, error) {
+	cr := e.shows()
+	close(e.synced)
+	return cr, nil
+}
 
-func (deaf) OnEvent(live.Event)     {}
-func (deaf) OnRelist(live.Interest) {}
-
-func (deaf) onWatchBegun(watchKey)   {}
-func (deaf) onWatchAllowed(watchKey) {}
-func (deaf) onWatchesChanged()       {}
-
-// TestAKindThatIsNeverListedHoldsNoWorkerForEver: the app's own timeout may be an hour.
-func TestAKindThatIsNeverListedHoldsNoWorkerForEver(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		k := newKinds(unlisted{errors.New("the API server has not answered within 1m5s")}, &answering{}, deaf{})
-		k.objects, k.ctx = deaf{}, t.Context()
-		err := k.Ensure(t.Context(), live.Interest{GVK: object.GVK{Group: "metrics.example", Version: "v1", Kind: "Value"}})
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "has not answered") {
-			t.Errorf("got %v", err)
-		}
-	})
+// TestASourceThatIsListedMeanwhileIsNoError: at a start, a chart is looked for before its HelmRepository is listed, and the list ends while the server is asked
+// whether it is coming. It was created long ago.
+func TestASourceThatIsListedMeanwhileIsNoError(t *testing.T) {
+	front := before{&speaker{}}
+	list := &ending{synced: make(chan struct{})}
+	c := NewController(Options{Kinds: Kinds{Sources: map[object.GVK]dialect.Sources{{Kind: "HelmRepository"}: front}}}, reconcile.Dependencies{Live: list, Now: time.Now})
+	own := app.SourceKey{Kind: "HelmRepository", Namespace: "shop", Name: "charts"}
+	chart := own
+	chart.Chart = "web"
+	c.sourceWatches = []sourceWatch{{list, own.Kind}}
+	c.sourceSet[chart] = &sourceEntry{front: front, base: own}
+	list.shows = func() object.Object {
+		cr := object.Object{"kind": own.Kind, "metadata": map[string]any{"namespace": own.Namespace, "name": own.Name, "creationTimestamp": "2020-01-02T03:04:05Z"}}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.sourceSet[own] = &sourceEntry{front: front, cr: cr}
+		return cr
+	}
+	if again := c.reconcileSource(t.Context(), chart); again == 0 {
+		t.Error("there is no look for the chart again")
+	}
+	if err := c.sourceSet[chart].state.Err; err != nil {
+		t.Errorf("reported: %v", err)
+	}
 }

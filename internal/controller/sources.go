@@ -283,14 +283,13 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 		e.wanted, first = time.Time{}, true
 	}
 	next = withArtifact(next, e.state)
+	again := hasAnotherCause(e.state, next)
 	including := c.concerned(key, e.state, next)
 	including = append(including, c.joinedFrom(key, first)...)
 	e.state = next
 	var apps []app.Key
-	for k, a := range c.appSet {
-		if (news || first || next.Err != nil) && a.app.Source == key {
-			apps = append(apps, k)
-		}
+	if news || first || next.Err != nil {
+		apps = c.readersOf(key, again)
 	}
 	c.mu.Unlock()
 	if news {

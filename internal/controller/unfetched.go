@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/dialect"
@@ -50,6 +51,15 @@ func (c *Controller) reportUnknown(ctx context.Context, key app.SourceKey) time.
 	if c.isComing(ctx, key) {
 		return comingPause
 	}
+	c.mu.RLock()
+	listing := c.isListing()
+	c.mu.RUnlock()
+	if listing {
+		return listingWait
+	}
+	if _, cr := c.sourceResource(key); cr != nil {
+		return comingPause // the list has shown it meanwhile
+	}
 	return c.reportUnfetched(ctx, key, "is not in the cluster")
 }
 
@@ -66,4 +76,29 @@ func (c *Controller) reportUnfetched(ctx context.Context, key app.SourceKey, why
 		_ = c.setSourceState(ctx, key, dialect.SourceState{Err: fmt.Errorf("%s %s", key.Own(), why), At: time.Now()}) // it has no status
 	}
 	return 0
+}
+
+// hasAnotherCause reports whether a source that has no artifact is not fetched for another reason than before. What the server says is not compared: it may
+// be another text each time, such as with the number of a request.
+func hasAnotherCause(before, now dialect.SourceState) bool {
+	if now.Artifact.Files != nil || now.Err == nil || before.Err == nil {
+		return false
+	}
+	was, _, _ := strings.Cut(before.Err.Error(), " says ")
+	is, _, _ := strings.Cut(now.Err.Error(), " says ")
+	return was != is
+}
+
+// readersOf returns the apps that read a source. They are due where their statuses have a cause of before. The caller holds mu.
+func (c *Controller) readersOf(key app.SourceKey, due bool) []app.Key {
+	var out []app.Key
+	for k, a := range c.appSet {
+		if a.app.Source != key {
+			continue
+		}
+		if out = append(out, k); due {
+			a.due = time.Time{}
+		}
+	}
+	return out
 }
