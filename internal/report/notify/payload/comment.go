@@ -78,6 +78,7 @@ func (k comment) build(t Target, c Content) (Request, error) {
 		return authorized(q, "Bearer", t.Token), err
 	case forgeGitea:
 	}
+	r = r.belowPath()
 	err = r.need(t.Type, "https://gitea.example.com/OWNER/REPOSITORY")
 	k.issues(&q, r.server+"/api/v1/repos/"+r.escaped()+"/issues/", c.Pull)
 	return authorized(q, "token", t.Token), err

@@ -194,6 +194,14 @@ func parseRepository(kind, address string) (repository, error) {
 	return r, nil
 }
 
+// belowPath is the repository at a server that is reached below a path, as Gitea with a ROOT_URL that has one: its last two parts are owner and name.
+func (r repository) belowPath() repository {
+	if at := len(r.path) - 2; at > 0 {
+		return repository{server: r.server + "/" + escapePath(r.path[:at]), path: r.path[at:]}
+	}
+	return r
+}
+
 // need is an error where the repository's path is not that of an owner and a repository.
 func (r repository) need(kind, example string) error {
 	if len(r.path) != 2 {

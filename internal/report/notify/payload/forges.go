@@ -66,6 +66,7 @@ func (gitea) build(t Target, c Content) (Request, error) {
 	if err != nil {
 		return Request{}, err
 	}
+	s.repository = s.repository.belowPath()
 	if err := s.repository.need(t.Type, "https://gitea.example.com/OWNER/REPOSITORY"); err != nil {
 		return Request{}, err
 	}
