@@ -42,7 +42,12 @@ func (c *Controller) fetchFiles(ctx context.Context, f dialect.Sources, cr objec
 	if spec.Kind == source.Git {
 		c.watchLocal(ctx, s.Key, spec.URL)
 	}
+	refused := c.refused(s)
+	if err := refused.awaits(s, spec, time.Now()); err != nil {
+		return source.Artifact{}, err
+	}
 	got, err := c.Fetcher.Fetch(ctx, spec)
+	c.setRefused(s, refused.after(s, spec, err, time.Now()))
 	if err == nil {
 		return c.include(s, spec, got)
 	}

@@ -36,6 +36,7 @@ type sourceEntry struct {
 	url   string             // that local watches
 	wrote digest             // of the status that was written last
 
+	refused refusedLogin
 	outcome sourceOutcome // that Events have reported; zero for what the status says that was found
 }
 
@@ -249,13 +250,10 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	if c.awaitGenerated(s) {
 		return listingWait // the first look at its maker has it looked for
 	}
-	begin := time.Now()
+	begin, refused := time.Now(), c.refused(s).err
 	next := c.fetch(ctx, f, cr, s)
-	c.Observer.OnFetch(key, time.Since(begin), next.Err)
+	c.reportFetch(key, begin, refused, next.Err)
 	untold := c.setSourceState(ctx, key, next)
-	if next.Err != nil {
-		c.Log.Warn("fetch", "source", key.String(), "error", next.Err.Error())
-	}
 	if next.Err != nil || untold != nil && !apierrors.IsForbidden(untold) && !apierrors.IsInvalid(untold) {
 		return min(retrySource, max(s.Interval, time.Second))
 	}
