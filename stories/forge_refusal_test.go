@@ -97,6 +97,8 @@ spec: {url: "REGISTRY", insecure: true, interval: 1h, secretRef: {name: flux-oth
 			t.Errorf("%s: %s, want %s", name, said, c.want)
 		}
 	}
+	w.releaseOf("web", "chart: web\nversion: 1.x\nsourceRef: {kind: HelmRepository, name: wrong}")
+	w.releaseSays("web", "False", "chart web 1.x of HelmRepository "+w.ns+"/wrong: fetch "+charts.URL()+": fetch the index: the server answers 401") // names the HelmRepository once
 }
 
 // TestANewCauseOfAFailedFetchReachesTheApp: a token is refused, and then the repository is gone; the app has an interval of an hour.

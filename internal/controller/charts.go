@@ -34,7 +34,7 @@ func (c *Controller) indexRevision(s dialect.Source) (string, error) {
 	case e == nil:
 		return "", &source.Error{Op: "fetch", Subject: s.Key.String(), Reason: source.ChartPull, Err: fmt.Errorf("%s is not in the cluster", s.Key.Own())}
 	case e.state.Artifact.Files == nil:
-		return "", fmt.Errorf("%s: %w", s.Key.Own(), e.state.Err)
+		return "", e.state.Err // its text has the address, and the key of the chart has the name
 	default:
 		return e.state.Artifact.Revision, nil
 	}
