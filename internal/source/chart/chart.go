@@ -49,6 +49,7 @@ type repository struct {
 
 	index    *pack.Pack
 	revision string // of index
+	content  string // of index, whenever it was made
 	etag     string
 	modified string // the header Last-Modified of index
 }
@@ -177,11 +178,9 @@ func (r *repository) bringIndex(ctx context.Context, packs *pack.Store) error {
 	if answer.StatusCode == http.StatusNotModified {
 		return answer.Body.Close()
 	}
-	index, revision, err := r.storeIndex(ctx, packs, answer)
-	if err = errors.Join(err, answer.Body.Close()); err != nil {
+	if err := errors.Join(r.storeIndex(ctx, packs, answer), answer.Body.Close()); err != nil {
 		return err
 	}
-	r.index, r.revision = index, revision
 	r.etag, r.modified = answer.Header.Get("ETag"), answer.Header.Get("Last-Modified")
 	return nil
 }
@@ -192,28 +191,32 @@ func setIfGiven(h http.Header, key, value string) {
 	}
 }
 
-func (r *repository) storeIndex(ctx context.Context, packs *pack.Store, answer *http.Response) (*pack.Pack, string, error) {
+// storeIndex stores an index that says something else than the one that is there. One that was only made at another time is not kept.
+func (r *repository) storeIndex(ctx context.Context, packs *pack.Store, answer *http.Response) error {
 	w, err := packs.NewWriter(source.Limits{Bytes: mostIndex})
 	if err != nil {
-		return nil, "", err
+		return err
 	}
 	defer w.Discard()
 	sum := newIndexSum()
 	if err := w.Add(ctx, indexFile, tree.Regular, reading{answer.Body, sum}); err != nil {
-		return nil, "", fmt.Errorf("fetch the index: %w", err)
+		return fmt.Errorf("fetch the index: %w", err)
 	}
-	revision := sum.revision()
-	if p := packs.Named(r.indexName(revision)); p != nil && !p.Damaged() {
-		if revision == r.revision {
-			return p, revision, nil
+	revision, content := sum.revision(), sum.content()
+	if r.index != nil && content == r.content {
+		return nil
+	}
+	p := packs.Named(r.indexName(revision))
+	if p == nil || p.Damaged() {
+		if p, err = w.Finish(r.indexName(revision)); err != nil {
+			return err
 		}
-		return p, revision, checkIndex(p) // it may be one that was refused before
 	}
-	p, err := w.Finish(r.indexName(revision))
-	if err != nil {
-		return nil, "", err
+	if err := checkIndex(p); err != nil { // also of one that is there: it may have been refused before
+		return err
 	}
-	return p, revision, checkIndex(p)
+	r.index, r.revision, r.content = p, revision, content
+	return nil
 }
 
 // wayOf is all by which a server is found and asked. It is a part of the names of what is stored: what another source was given is not taken for this

@@ -10,19 +10,21 @@ import (
 // generatedKey begins the line of an index that says when it was made.
 var generatedKey = []byte("generated:")
 
-// indexSum sums an index without the line that says when it was made. A server that makes its index for each request, as Gitea does, would else have a new
-// revision at each look, with an Event, a write of the status and, as its index has no digests, all charts again.
+// indexSum sums an index: whole, which is its revision, as in Flux, and without the line that says when it was made. A server that makes its index for each
+// request, as Gitea does, would else have a new revision at each look, with an Event, a write of the status and, as its index has no digests, all charts again.
 type indexSum struct {
-	sum     hash.Hash
-	head    []byte // of the line, until it is known whether it is that one
+	whole   hash.Hash
+	sum     hash.Hash // without the line
+	head    []byte    // of the line, until it is known whether it is that one
 	decided bool
 	dropped bool
 }
 
-func newIndexSum() *indexSum { return &indexSum{sum: sha256.New()} }
+func newIndexSum() *indexSum { return &indexSum{whole: sha256.New(), sum: sha256.New()} }
 
 // Write implements io.Writer.
 func (s *indexSum) Write(p []byte) (int, error) {
+	s.whole.Write(p)
 	for line := range bytes.Lines(p) {
 		s.add(line)
 		if line[len(line)-1] == '\n' {
@@ -53,7 +55,10 @@ func (s *indexSum) endLine() {
 }
 
 // revision is that of what was written.
-func (s *indexSum) revision() string {
+func (s *indexSum) revision() string { return "sha256:" + hex.EncodeToString(s.whole.Sum(nil)) }
+
+// content is the same for what was written at another time. Nothing can be written after it.
+func (s *indexSum) content() string {
 	s.endLine()
-	return "sha256:" + hex.EncodeToString(s.sum.Sum(nil))
+	return hex.EncodeToString(s.sum.Sum(nil))
 }

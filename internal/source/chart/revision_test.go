@@ -1,18 +1,23 @@
 package chart
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"strings"
 	"testing"
 )
 
-// TestTheTimeOfAnIndexIsNoPartOfItsRevision: however the text comes, and wherever the line is; any other difference is one.
-func TestTheTimeOfAnIndexIsNoPartOfItsRevision(t *testing.T) {
+// TestTheTimeOfAnIndexIsNoPartOfItsContent: however the text comes, and wherever the line is; any other difference is one. The revision is of all of it.
+func TestTheTimeOfAnIndexIsNoPartOfItsContent(t *testing.T) {
 	of := func(size int, text string) string {
 		s := newIndexSum()
 		for i := 0; i < len(text); i += size {
 			_, _ = s.Write([]byte(text[i:min(i+size, len(text))]))
 		}
-		return s.revision()
+		if want := fmt.Sprintf("sha256:%x", sha256.Sum256([]byte(text))); s.revision() != want {
+			t.Errorf("the revision of %q is %s, and in Flux %s", text, s.revision(), want)
+		}
+		return s.content()
 	}
 	want := of(100, "a: 1\nentries:\n  generated: x\nz: 2")
 	for _, size := range []int{1, 3, 7, 100} {
