@@ -179,8 +179,23 @@ func (w *world) receivesByProcess(env []string) string {
 	}
 	at := l.Addr().String()
 	_ = l.Close()
-	p, err := startProcessWith(env, filepath.Join(w.t.TempDir(), "log"), buildTruce(w.t), "controller", "--kubeconfig", w.Kubeconfig, "--cache-dir", w.t.TempDir(), "--listen", "",
-		"--allow-source-hosts", "127.0.0.0/8", "--namespace", w.ns, "--webhook-addr", at)
+	w.inProcess(env, "--webhook-addr", at)
+	w.until("the listener of webhooks", func() bool {
+		conn, err := (&net.Dialer{}).DialContext(context.WithoutCancel(w.ctx), "tcp", at)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	})
+	return "http://" + at
+}
+
+// inProcess runs truce as a process of its own, until the story ends, with further variables of its environment and further flags.
+func (w *world) inProcess(env []string, flags ...string) *process {
+	w.t.Helper()
+	p, err := startProcessWith(env, filepath.Join(w.t.TempDir(), "log"), buildTruce(w.t), append([]string{
+		"controller", "--kubeconfig", w.Kubeconfig, "--cache-dir", w.t.TempDir(), "--listen", "", "--allow-source-hosts", "127.0.0.0/8", "--namespace", w.ns,
+	}, flags...)...)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -200,12 +215,5 @@ func (w *world) receivesByProcess(env []string) string {
 			w.t.Logf("truce said:\n%s", p.said())
 		}
 	})
-	w.until("the listener of webhooks", func() bool {
-		conn, err := (&net.Dialer{}).DialContext(context.WithoutCancel(w.ctx), "tcp", at)
-		if err == nil {
-			_ = conn.Close()
-		}
-		return err == nil
-	})
-	return "http://" + at
+	return p
 }

@@ -39,7 +39,7 @@ const (
 )
 
 // withIdentity are the types that may have an identity at a cloud.
-var withIdentity = []string{"azureeventhub", "googlepubsub"}
+var withIdentity = []string{"azuredevops", "azureeventhub", "googlepubsub"}
 
 // Provider reads a Provider.
 func (Notifications) Provider(cr object.Object) route.Provider {
@@ -66,7 +66,7 @@ func (Notifications) Provider(cr object.Object) route.Provider {
 	switch {
 	case spec.ServiceAccountName == "":
 	case !slices.Contains(withIdentity, spec.Type):
-		r.Unsupported("spec.serviceAccountName", fmt.Sprintf("only the types %s have an identity at a cloud; use secretRef", strings.Join(withIdentity, " and ")))
+		r.Unsupported("spec.serviceAccountName", fmt.Sprintf("only the types %s have an identity at a cloud; use secretRef", strings.Join(withIdentity, ", ")))
 	case spec.SecretRef != nil:
 		r.Problem("spec.serviceAccountName", "want none beside spec.secretRef")
 	}

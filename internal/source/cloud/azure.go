@@ -201,7 +201,7 @@ func expiryOf(token string, asked time.Time) time.Time {
 func (e *Exchange) devOps(ctx context.Context, s subject, text string) (Credential, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || !isListedHost(u.Host, "dev.azure.com", ".visualstudio.com") {
-		return Credential{}, errors.New("spec.url is no https:// URL of Azure DevOps: want dev.azure.com or ORGANIZATION.visualstudio.com")
+		return Credential{}, errors.New("the address is no https:// URL of Azure DevOps: want dev.azure.com or ORGANIZATION.visualstudio.com")
 	}
 	return e.azureToken(ctx, s, devOpsScope)
 }

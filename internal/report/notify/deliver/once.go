@@ -33,8 +33,8 @@ func ShowRequest(p Loaded, c payload.Content) (payload.Request, error) {
 	if target.Token == "" && keyOfAny(p.SecretData, "githubAppID") != "" {
 		target.Token = hidden
 	}
-	if target.Token == "" && (target.Type == "googlepubsub" || target.Type == "azureeventhub") {
-		target.Token = hidden
+	if needsIdentity(target) {
+		target.Token, target.IsBearer = hidden, true
 	}
 	r, err := payload.BuildRequest(target, c)
 	if err != nil {

@@ -161,12 +161,15 @@ func (azureDevOps) build(t Target, c Content) (Request, error) {
 		return Request{}, missing(t.Type, "an address such as https://dev.azure.com/ORGANISATION/PROJECT/_git/REPOSITORY")
 	}
 	if t.Token == "" {
-		return Request{}, missing(t.Type, "the key token in its Secret")
+		return Request{}, missing(t.Type, "the key token in its Secret, or an identity at Azure")
 	}
 	state := map[CommitState]string{Pending: "pending", Success: "succeeded", Failure: "failed"}[s.State]
 	address := s.repository.server + "/" + escapePath(path[:at]) + "/_apis/git/repositories/" + url.PathEscape(path[at+1]) + "/commits/" + s.SHA + "/statuses?api-version=6.0"
 	r, err := postJSON(address, map[string]any{
 		"state": state, "description": s.description, "context": map[string]any{"name": s.name, "genre": "fluxcd"}, // policies of branches name both
 	})
+	if t.IsBearer {
+		return authorized(r, "Bearer", t.Token), err
+	}
 	return authorized(r, "Basic", basicText("", t.Token)), err
 }

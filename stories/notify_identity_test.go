@@ -1,0 +1,124 @@
+package stories
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/testing/cloudtest"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
+)
+
+// asUsersRunIt returns what a process needs in its environment to take the services of the story for those of the vendors and clouds.
+func asUsersRunIt(t *testing.T, c *cloudtest.Clouds) []string {
+	t.Helper()
+	roots := filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(roots, []byte(c.CA), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{
+		"HTTPS_PROXY=" + c.Proxy, "NO_PROXY=", "SSL_CERT_FILE=" + roots,
+		"GCE_METADATA_HOST=" + strings.TrimPrefix(c.Plain, "http://"), "AZURE_POD_IDENTITY_AUTHORITY_HOST=" + c.Plain,
+	}
+}
+
+// takeAt has the endpoint take what is sent to a host, below a path of that name, if the token was given for a scope. An empty scope is for services that know another way.
+func (e *endpoint) takeAt(c *cloudtest.Clouds, host, scope string) {
+	c.Serve(host, http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
+		if scope != "" && c.Bearer(q) != scope {
+			rw.WriteHeader(http.StatusUnauthorized)
+			_, _ = rw.Write([]byte("the token is for " + c.Bearer(q) + ": " + q.Header.Get("Authorization")))
+			return
+		}
+		q.URL.Path = "/" + host + q.URL.Path
+		e.Config.Handler.ServeHTTP(rw, q)
+	}))
+}
+
+// tokenText is a JSON web token, or one of the story's clouds.
+var tokenText = regexp.MustCompile(`eyJ[A-Za-z0-9_-]+\.|token-[0-9]+-of-a-cloud`)
+
+// TestAMessageIsSentByAnIdentity: Event Hubs, Pub/Sub and the statuses of Azure DevOps are reached by a ServiceAccount and by the controller's own identity. Each token is exchanged
+// at a cloud of the story, which verifies that of the API server; truce runs as users have it, and its environment alone leads it there. No token is said anywhere.
+func TestAMessageIsSentByAnIdentity(t *testing.T) {
+	const client, email = "11111111-2222-3333-4444-555555555555", "sender@acme.iam.gserviceaccount.com"
+	const pool = "projects/1/locations/global/workloadIdentityPools/pool/providers/cluster"
+	const devOps = "499b84ac-1321-427f-aa17-267ca6975798"
+	w := offWorld(t, configMaps("app", "a"))
+	server := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
+	c, e := startClouds(t), newEndpoint(t)
+	for host, scope := range map[string]string{
+		"by-account.servicebus.windows.net": "https://eventhubs.azure.net", "by-itself.servicebus.windows.net": "https://eventhubs.azure.net", "dev.azure.com": devOps,
+	} {
+		e.takeAt(c, host, scope)
+	}
+	pubSub := map[string]string{"by-account": cloudtest.GoogleAccount, "by-itself": cloudtest.GoogleMachine}
+	c.Serve("pubsub.googleapis.com", http.HandlerFunc(func(rw http.ResponseWriter, q *http.Request) {
+		if project := strings.Split(q.URL.Path, "/")[3]; c.Bearer(q) != pubSub[project] {
+			rw.WriteHeader(http.StatusForbidden)
+			_, _ = rw.Write([]byte("PERMISSION_DENIED: " + q.Header.Get("Authorization")))
+			return
+		}
+		q.URL.Path = "/pubsub" + q.URL.Path
+		e.Config.Handler.ServeHTTP(rw, q)
+	}))
+	c.Allow(client, w.user("sender"))
+	c.Allow("//iam.googleapis.com/"+pool, w.user("sender"))
+	c.Allow(email, "impersonated")
+	for _, account := range []string{"sender", "stranger"} {
+		w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: %s, namespace: %s, annotations: {azure.workload.identity/client-id: %q, azure.workload.identity/tenant-id: %q,
+iam.gke.io/gcp-service-account: %q, gcp.auth.fluxcd.io/workload-identity-provider: %q}}}`, account, w.ns, client, cloudtest.Tenant, email, pool))
+	}
+	for name, spec := range map[string]string{
+		"hub-account":      "type: azureeventhub, address: by-account, channel: hub, serviceAccountName: sender",
+		"hub-itself":       "type: azureeventhub, address: by-itself, channel: hub",
+		"topic-account":    "type: googlepubsub, address: by-account, channel: topic, serviceAccountName: sender",
+		"topic-itself":     "type: googlepubsub, address: by-itself, channel: topic",
+		"status-account":   "type: azuredevops, address: 'https://dev.azure.com/org/by-account/_git/fleet', serviceAccountName: sender",
+		"status-itself":    "type: azuredevops, address: 'https://dev.azure.com/org/by-itself/_git/fleet'",
+		"status-elsewhere": "type: azuredevops, address: 'https://tfs.example.com/org/project/_git/fleet', serviceAccountName: sender",
+		"hub-stranger":     "type: azureeventhub, address: by-account, channel: hub, serviceAccountName: stranger",
+		"topic-stranger":   "type: googlepubsub, address: by-account, channel: topic, serviceAccountName: stranger",
+		"status-stranger":  "type: azuredevops, address: 'https://dev.azure.com/org/by-account/_git/fleet', serviceAccountName: stranger",
+	} {
+		w.Apply(t, fmt.Sprintf(`
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Provider
+metadata: {name: %[1]s, namespace: %[2]s}
+spec: {%[3]s}
+---
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Alert
+metadata: {name: %[1]s, namespace: %[2]s}
+spec:
+  providerRef: {name: %[1]s}
+  eventSources: [{kind: Kustomization, name: "*"}]
+`, name, w.ns, spec))
+	}
+	p := w.inProcess(asUsersRunIt(t, c))
+	w.source("repo", "url: "+server.URL+"\ninterval: 1h\nref: {branch: main}")
+	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
+	t.Cleanup(w.removeApps)
+	w.ready("app")
+	for _, who := range []string{"by-account", "by-itself"} {
+		e.await(t, "/"+who+".servicebus.windows.net/hub/messages", "ReconciliationSucceeded")
+		e.await(t, "/pubsub/v1/projects/"+who+"/topics/topic:publish", `"data":`)
+		e.await(t, "/dev.azure.com/org/"+who+"/_apis/git/repositories/fleet/commits/"+w.repo.Head()+"/statuses", `"state":"succeeded"`)
+	}
+	for name, want := range map[string]string{"hub-stranger": "AADSTS70025", "status-stranger": "AADSTS70025", "topic-stranger": "The audience in ID Token does not match", "status-elsewhere": "no https:// URL of Azure DevOps"} {
+		w.await(w.Watch(t, providers, w.ns, name), func(o *unstructured.Unstructured) bool {
+			return strings.Contains(fmt.Sprint(entries(o, "status", "conditions")), want)
+		})
+	}
+	for what, text := range map[string]string{"the log": p.said(), "the cluster": w.kubectl("get", "providers,alerts,events,kustomizations", "-o", "yaml"), "a message": fmt.Sprint(e.bodies)} {
+		if token := tokenText.FindString(text); token != "" {
+			t.Errorf("%s has the token %s", what, token)
+		}
+	}
+}
