@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/truce-gitops/truce/internal/compose"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/testing/cloudtest"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
@@ -121,4 +123,35 @@ spec:
 			t.Errorf("%s has the token %s", what, token)
 		}
 	}
+}
+
+// TestATokenThatIsRejectedIsReplaced: a token that the cloud has taken back holds up the messages for no longer than another one takes.
+func TestATokenThatIsRejectedIsReplaced(t *testing.T) {
+	const client = "11111111-2222-3333-4444-555555555555"
+	w := offWorld(t, configMaps("app", "a"))
+	c, e := startClouds(t), newEndpoint(t)
+	e.takeAt(c, "acme-events.servicebus.windows.net", "https://eventhubs.azure.net")
+	c.Allow(client, w.user("sender"))
+	w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: sender, namespace: %[1]s, annotations: {azure.workload.identity/client-id: %[2]q, azure.workload.identity/tenant-id: %[3]q}}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: way, namespace: %[1]s}, stringData: {address: %[4]q, ca.crt: %[5]q}}
+---
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Provider
+metadata: {name: hub, namespace: %[1]s}
+spec: {type: azureeventhub, address: acme-events, channel: hub, serviceAccountName: sender, proxySecretRef: {name: way}, certSecretRef: {name: way}}
+---
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Alert
+metadata: {name: hub, namespace: %[1]s}
+spec: {providerRef: {name: hub}, eventSources: [{kind: Kustomization, name: "*"}]}
+`, w.ns, client, cloudtest.Tenant, c.Proxy, c.CA))
+	w.run(compose.RunOptions{Windows: shortWindows, Clouds: cloud.Environment{"AZURE_AUTHORITY_HOST": c.Host("login.microsoftonline.com")}})
+	w.app("app", "./app", defaultSpec)
+	const at = "/acme-events.servicebus.windows.net/hub/messages"
+	e.await(t, at, "ReconciliationSucceeded", w.repo.Head())
+	c.Revoke()
+	w.edit("app/a.yaml", `"k":"a"`, `"k":"b"`)
+	e.await(t, at, "ReconciliationSucceeded", w.repo.Head())
+	w.tellsNoKeys(c, "providers")
 }

@@ -123,7 +123,7 @@ func (e *Exchange) kept(ctx context.Context, key []string, r request) (Credentia
 // rejectedAfter is how old a token is that is replaced when it was rejected: in place of a younger one another would fare no better.
 const rejectedAfter = 10 * time.Second
 
-// RejectToken has another token asked for, in place of one that a cluster has rejected. It does not block.
+// RejectToken has another token asked for, in place of one that a server has rejected. It does not block.
 func (e *Exchange) RejectToken(token string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -104,6 +104,15 @@ func (c *Clouds) Refuse(says string) {
 	c.refused = says
 }
 
+// Revoke makes the tokens that were given worth nothing.
+func (c *Clouds) Revoke() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for token := range c.given {
+		c.given[token] = ""
+	}
+}
+
 // Requests returns the requests since the last call, as "METHOD host/path".
 func (c *Clouds) Requests() []string {
 	c.mu.Lock()

@@ -36,11 +36,11 @@ func (d *Deliverer) withIdentity(ctx context.Context, p Loaded, t *payload.Targe
 		return errors.New("certificates and a proxy are not for the identity of the controller, whose token another server could get: set spec.serviceAccountName, or a token in the Secret")
 	}
 	var err error
+	t.IsBearer = true
 	if byKey {
 		t.Token, err = d.Clouds.GoogleKeyToken(ctx, t.Token)
 		return err
 	}
-	t.IsBearer = true
 	id := provider.Identity{Cloud: provider.Azure, Namespace: p.Key.Namespace, Account: p.Account}
 	switch t.Type {
 	case "googlepubsub":

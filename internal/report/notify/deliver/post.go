@@ -104,7 +104,16 @@ func (d *Deliverer) post(ctx context.Context, p Loaded, c payload.Content) error
 	case q.Subject != "":
 		return d.publish(ctx, p, target, q)
 	}
-	return d.sendHTTP(ctx, p, target, q, byApp)
+	err = d.sendHTTP(ctx, p, target, q)
+	if refused := (*sendError)(nil); errors.As(err, &refused) && refused.status == http.StatusUnauthorized {
+		switch {
+		case byApp:
+			d.forgetApp(p)
+		case target.IsBearer:
+			d.Clouds.RejectToken(target.Token)
+		}
+	}
+	return err
 }
 
 // lastMoment is how long a request may go on after the end of the process has begun: its answer says whether the message has to be sent again.
@@ -123,8 +132,8 @@ func withLastMoment(ctx context.Context, within time.Duration) (context.Context,
 	return out, func() { stop(); cancel() }
 }
 
-// sendHTTP sends one request, or what else it takes. byApp says that its token is that of a GitHub App.
-func (d *Deliverer) sendHTTP(ctx context.Context, p Loaded, target payload.Target, q payload.Request, byApp bool) error {
+// sendHTTP sends one request, or what else it takes.
+func (d *Deliverer) sendHTTP(ctx context.Context, p Loaded, target payload.Target, q payload.Request) error {
 	address := q.URL
 	if payload.IsCommitStatus(p.Type) || payload.IsComment(p.Type) {
 		address = "" // the words of a public API: hidden, the scope write:repository that a token lacks would be ***itory
@@ -137,13 +146,9 @@ func (d *Deliverer) sendHTTP(ctx context.Context, p Loaded, target payload.Targe
 	defer client.CloseIdleConnections()
 	w := way{client, target.Type, known}
 	if q.Thread != nil {
-		err = w.comment(ctx, q)
-	} else {
-		_, err = w.send(ctx, q, longestAnswer)
+		return w.comment(ctx, q)
 	}
-	if refused := (*sendError)(nil); byApp && errors.As(err, &refused) && refused.status == http.StatusUnauthorized {
-		d.forgetApp(p)
-	}
+	_, err = w.send(ctx, q, longestAnswer)
 	return err
 }
 

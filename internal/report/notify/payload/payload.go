@@ -65,7 +65,7 @@ type Target struct {
 	Channel  string
 	Username string
 	Token    string
-	IsBearer bool   // of the token: it is that of an identity, where others are a password
+	IsBearer bool   // of Token: a cloud gave it for an identity or a key
 	Login    string // for Basic authentication
 	Password string
 	Headers  map[string]string // of the Secret
