@@ -45,7 +45,7 @@ var eachProvider = []struct{ kind, address, spec, at string }{
 }
 
 // TestEachProviderHearsOfADriftOnce: one Provider of each type, one count that is changed by hand; those that write the status of a commit have that of the revision.
-// Bitbucket's own server, Event Hubs and Pub/Sub have no address that a test can set.
+// TestVendorsAreReachedAtTheirOwnAddresses has those whose address the vendor sets, and TestAMessageIsSentByAnIdentity the queues of clouds.
 func TestEachProviderHearsOfADriftOnce(t *testing.T) {
 	w := offWorld(t, document3)
 	e := newEndpoint(t)
