@@ -2,6 +2,7 @@ package stories
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -104,5 +105,36 @@ func (e *endpoint) awaitCount(t *testing.T, path, text string, n int) {
 		case <-late:
 			t.Fatalf("%q came %d times at %s, want %d: %s", text, e.count(path, text), path, n, strings.Join(e.at(path), "\n"))
 		}
+	}
+}
+
+// TestARefusalThatLooksLikeASuccessIsSaid: Lark and collectors of OpenTelemetry answer 200 to a message that they do not take. What such a
+// receiver says is at its Provider, and the message that it has refused holds up no other.
+func TestARefusalThatLooksLikeASuccessIsSaid(t *testing.T) {
+	w := offWorld(t, configMaps("app", "a"))
+	e := newEndpoint(t)
+	e.answer["/lark"] = `{"code":19024,"data":{},"msg":"Key Words Not Found"}`
+	e.answer["/otel"] = `{"partialSuccess":{"rejectedSpans":"1","errorMessage":"the service truce is not admitted"}}`
+	w.notifies(e, "lark", "/lark", "")
+	w.notifies(e, "otel", "/otel", "")
+	w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("app", "./app", defaultSpec)
+	for name, want := range map[string]string{"lark": "Key Words Not Found", "otel": "the service truce is not admitted"} {
+		w.await(w.Watch(t, providers, w.ns, name), func(o *unstructured.Unstructured) bool {
+			return strings.Contains(fmt.Sprint(entries(o, "status", "conditions")), want)
+		})
+		e.mu.Lock()
+		e.answer["/"+name] = `{"code":0,"msg":"success","partialSuccess":{}}`
+		e.mu.Unlock()
+	}
+	w.edit("app/a.yaml", `"k":"a"`, `"k":"b"`)
+	for _, name := range []string{"lark", "otel"} {
+		e.await(t, "/"+name, w.repo.Head())
+		if n := e.count("/"+name, "Applied revision"); n != 2 {
+			t.Errorf("%s got %d messages of two revisions", name, n)
+		}
+		w.await(w.Watch(t, providers, w.ns, name), func(o *unstructured.Unstructured) bool {
+			return strings.Contains(fmt.Sprint(entries(o, "status", "conditions")), "messages are sent")
+		})
 	}
 }

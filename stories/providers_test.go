@@ -28,16 +28,17 @@ type endpoint struct {
 	mu     sync.Mutex
 	bodies map[string][]string
 	status map[string]int // what is answered; 0 for 200
+	answer map[string]string
 	come   chan struct{}
 }
 
 func newEndpoint(t *testing.T) *endpoint {
 	t.Helper()
-	e := &endpoint{bodies: map[string][]string{}, status: map[string]int{}, come: make(chan struct{}, 1000)}
+	e := &endpoint{bodies: map[string][]string{}, status: map[string]int{}, answer: map[string]string{}, come: make(chan struct{}, 1000)}
 	e.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		text, _ := io.ReadAll(r.Body)
 		e.mu.Lock()
-		status := e.status[r.URL.Path]
+		status, answer := e.status[r.URL.Path], e.answer[r.URL.Path]
 		if status == 0 {
 			e.bodies[r.URL.Path] = append(e.bodies[r.URL.Path], string(text))
 		}
@@ -48,6 +49,7 @@ func newEndpoint(t *testing.T) *endpoint {
 		if status != 0 {
 			w.WriteHeader(status)
 		}
+		_, _ = io.WriteString(w, answer)
 		e.come <- struct{}{}
 	}))
 	t.Cleanup(e.Close)

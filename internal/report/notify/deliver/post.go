@@ -201,7 +201,7 @@ func (w way) do(ctx context.Context, q payload.Request) (*http.Response, error) 
 
 // refusalOf returns why an answer is no success.
 func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) error {
-	taken, says := payload.IsTaken(kind, r.StatusCode, string(body))
+	taken, final, says := payload.ReadAnswer(kind, r.StatusCode, string(body))
 	if taken {
 		return nil
 	}
@@ -212,7 +212,7 @@ func refusalOf(r *http.Response, kind string, body []byte, known redact.Known) e
 	if line := known.Foreign(cmp.Or(says, messageIn(body), string(body)), longestSaying); line != "" {
 		e.text += fmt.Sprintf("; the server says %q", line)
 	}
-	e.final = saysGone(kind, r.StatusCode, body) || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, r.StatusCode)
+	e.final = final || saysGone(kind, r.StatusCode, body) || slices.Contains([]int{http.StatusBadRequest, http.StatusRequestEntityTooLarge, http.StatusUnsupportedMediaType, http.StatusUnprocessableEntity}, r.StatusCode)
 	return e
 }
 

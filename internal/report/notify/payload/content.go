@@ -3,7 +3,6 @@ package payload
 import (
 	"fmt"
 	"maps"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -238,17 +237,4 @@ func summaryFirst(name string) int {
 		return 0
 	}
 	return 1
-}
-
-// IsTaken reports whether an answer is a success; else says, where the body does not, what is refused. There are answers that look like the opposite.
-func IsTaken(kind string, status int, body string) (taken bool, says string) {
-	switch {
-	case kind == "slack" && strings.Contains(body, `"ok":false`):
-		return false, body
-	case kind == "azuredevops" && status == http.StatusNonAuthoritativeInfo: // its page to log in
-		return false, "the token is refused"
-	case kind == "gitlab" && status == http.StatusBadRequest && strings.Contains(body, "Cannot transition status"): // it is there already
-		return true, ""
-	}
-	return status < http.StatusMultipleChoices, ""
 }
