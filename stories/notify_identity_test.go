@@ -103,7 +103,8 @@ spec:
   eventSources: [{kind: Kustomization, name: "*"}]
 `, name, w.ns, spec))
 	}
-	p := w.inProcess(asUsersRunIt(t, c))
+	env := asUsersRunIt(t, c)
+	p := w.inProcess(env)
 	w.source("repo", "url: "+server.URL+"\ninterval: 1h\nref: {branch: main}")
 	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
 	t.Cleanup(w.removeApps)
@@ -118,7 +119,15 @@ spec:
 			return strings.Contains(fmt.Sprint(entries(o, "status", "conditions")), want)
 		})
 	}
-	for what, text := range map[string]string{"the log": p.said(), "the cluster": w.kubectl("get", "providers,alerts,events,kustomizations", "-o", "yaml"), "a message": fmt.Sprint(e.bodies)} {
+	tried := ""
+	for name, want := range map[string]string{"hub-account": "DriftCorrected   yes", "topic-account": "DriftCorrected   yes", "hub-itself": "this process is another one", "hub-stranger": "AADSTS70025"} {
+		code, said := w.commandIn(env, "notify", "test", name, "--event", "DriftCorrected")
+		if wanted := strings.HasSuffix(want, "yes"); !strings.Contains(said, want) || (code == 0) != wanted {
+			t.Errorf("notify test %s: %d %s", name, code, said)
+		}
+		tried += said
+	}
+	for what, text := range map[string]string{"the log": p.said(), "a test": tried, "the cluster": w.kubectl("get", "providers,alerts,events,kustomizations", "-o", "yaml"), "a message": fmt.Sprint(e.bodies)} {
 		if token := tokenText.FindString(text); token != "" {
 			t.Errorf("%s has the token %s", what, token)
 		}

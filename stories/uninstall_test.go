@@ -16,8 +16,14 @@ import (
 // command runs truce for the story's namespace, and returns its exit code and both outputs.
 func (w *world) command(args ...string) (int, string) {
 	w.t.Helper()
+	return w.commandIn(nil, args...)
+}
+
+// commandIn runs a command with further variables of its environment.
+func (w *world) commandIn(env []string, args ...string) (int, string) {
+	w.t.Helper()
 	cmd := exec.CommandContext(w.ctx, buildTruce(w.t), append(args, "-n", w.ns)...)
-	cmd.Env = append(os.Environ(), "KUBECONFIG="+w.Kubeconfig)
+	cmd.Env = append(append(os.Environ(), env...), "KUBECONFIG="+w.Kubeconfig)
 	out, err := cmd.CombinedOutput()
 	if cmd.ProcessState == nil {
 		w.t.Fatal(err)

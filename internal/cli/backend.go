@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/view"
 	"github.com/truce-gitops/truce/internal/view/resource"
 )
@@ -110,6 +111,8 @@ type ObjectReader interface {
 	Claimants(ctx context.Context, c *claim.Catalogue, namespace string) ([]claim.Claimant, error)
 	// Live reads any object.
 	Live() live.Reader
+	// Accounts reads service accounts, and requests their tokens with the user's rights.
+	Accounts() cloud.Accounts
 }
 
 // Controllers are truce's own instances in the cluster.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -22,7 +23,8 @@ import (
 
 const longNotifyTest = `Send a sample of each message of truce to a Provider, from this machine, with the spec and the Secrets that the
 Provider has in the cluster: what a controller would send, in the same form. Each sample says that nothing has
-happened. Secrets are read with your rights. A suspended Provider gets them, too.
+happened. Secrets are read with your rights, and with them the token of the Provider's serviceAccountName is
+requested; the identity of the controller itself is not on this machine. A suspended Provider gets them, too.
 
 --dry-run prints the requests and sends nothing; credentials, and addresses but for the server, are shown as ***.
 A Provider that writes the status of commits gets the results of a run, for the commit that --commit names: a
@@ -102,7 +104,7 @@ func (f *notifyTestFlags) run(ctx context.Context, c *Cluster, name string) erro
 		return usageError("a Provider of type %s gets none of these samples", p.Type)
 	}
 	if !f.dryRun {
-		d := &deliver.Deliverer{Servers: f.servers, Clouds: &cloud.Exchange{Servers: f.servers}}
+		d := &deliver.Deliverer{Servers: f.servers, Clouds: &cloud.Exchange{Servers: f.servers, Environment: cloud.EnvironmentOf(os.Environ()), Accounts: c.Accounts(), Foreign: true}}
 		for i, s := range samples {
 			samples[i] = notification.Send(ctx, d, p, s)
 		}

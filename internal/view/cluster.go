@@ -27,6 +27,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/remote"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
+	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/source/pack"
@@ -87,6 +88,9 @@ func (c *Cluster) Close() { _ = c.closer.Close() }
 
 // Live returns what reads the cluster's objects.
 func (c *Cluster) Live() live.Reader { return c.engine.Live }
+
+// Accounts returns what reads the cluster's service accounts, and requests their tokens.
+func (c *Cluster) Accounts() cloud.Accounts { return c.cluster }
 
 // Names returns the apps of a namespace, all for "". It is one request for each kind of app. A kind that the user may not list is in Refused; that none may
 // be listed is an error.

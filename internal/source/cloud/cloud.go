@@ -31,6 +31,8 @@ type Exchange struct {
 	Environment Environment
 	// Accounts are those of the cluster; nil where none can be read.
 	Accounts Accounts
+	// Foreign says that this process is not the controller, whose own identity it has not.
+	Foreign bool
 	// Tenants say whose namespaces the controller's own identity is not for; nil for none.
 	Tenants Tenants
 
@@ -177,7 +179,10 @@ func (e *Exchange) subjectOf(ctx context.Context, id identity) (subject, error) 
 	if id.Account == "" && e.Tenants != nil {
 		id.Account = e.Tenants.IdentityAccount(id.Namespace)
 	}
-	if id.Account == "" {
+	switch {
+	case id.Account == "" && e.Foreign:
+		return subject{Identity: id}, errors.New("it is the controller's alone, and this process is another one; the identity of a serviceAccountName can be tried here")
+	case id.Account == "":
 		return subject{Identity: id}, nil
 	}
 	if e.Accounts == nil {
