@@ -36,7 +36,7 @@ func (w *world) tellsNoKeys(c *cloudtest.Clouds, resources string) {
 }
 
 // TestARegistryOfAWSIsReadAsAServiceAccount has a token of the account exchanged for a role, and that for a login of ECR. An account that the role does not
-// trust, that names none, or that is not there, is reported on the source, and nothing is pruned.
+// trust, that names none, or that is not there, is reported on the source, and nothing is pruned. A login that the registry rejects before its end is replaced.
 func TestARegistryOfAWSIsReadAsAServiceAccount(t *testing.T) {
 	const host, role = "123456789012.dkr.ecr.eu-west-1.amazonaws.com", "arn:aws:iam::123456789012:role/reader"
 	c := startClouds(t)
@@ -78,6 +78,10 @@ func TestARegistryOfAWSIsReadAsAServiceAccount(t *testing.T) {
 	}
 	w.patch(ociRepositories, "web", map[string]any{"spec": map[string]any{"serviceAccountName": "reader"}}, "kubectl")
 	w.sourceReason(ociRepositories, "web", "Succeeded")
+
+	r.Demand("AWS", c.Revoke(), ocitest.Basic)
+	third := r.Push("team/web", "latest", map[string]string{"a.yaml": configMapOf("a", "newer")}, nil)
+	w.appliedRevision("web", "latest@"+third)
 }
 
 // sourceSays waits until the OCIRepository web is refused because of an account, and says so.
@@ -89,7 +93,7 @@ func (w *world) sourceSays(account, text string) {
 	})
 }
 
-// TestABucketOfGoogleCloudIsReadAsTheController has a token of the metadata service.
+// TestABucketOfGoogleCloudIsReadAsTheController has a token of the metadata service, and another one when that is taken back.
 func TestABucketOfGoogleCloudIsReadAsTheController(t *testing.T) {
 	c := startClouds(t)
 	w := offWorld(t, configMaps("unused", "x"))
@@ -103,5 +107,8 @@ func TestABucketOfGoogleCloudIsReadAsTheController(t *testing.T) {
 	s.Put("a.yaml", configMapOf("a", "new"))
 	w.appliedRevision("web", w.bucketRevision("web", first))
 	w.await(w.Watch(t, configmaps, w.ns, "a"), func(o *unstructured.Unstructured) bool { return value(o, "k") == "new" })
+	c.Revoke()
+	s.Put("a.yaml", configMapOf("a", "newer"))
+	w.await(w.Watch(t, configmaps, w.ns, "a"), func(o *unstructured.Unstructured) bool { return value(o, "k") == "newer" })
 	w.tellsNoKeys(c, "buckets")
 }

@@ -113,7 +113,7 @@ func (s *Store) bucket(spec source.Spec) (*bucket, error) {
 
 // connect makes the clients of a bucket, which follow no redirect: what they sign is for one server.
 func (s *Store) connect(spec source.Spec) (*client, error) {
-	c := &client{}
+	c := &client{clouds: s.Clouds}
 	var err error
 	switch spec.Bucket.API {
 	case provider.GoogleAPI:
@@ -121,7 +121,7 @@ func (s *Store) connect(spec source.Spec) (*client, error) {
 	case provider.BlobAPI:
 		c.other, err = azureEndpoint(s.Clouds, spec)
 	default:
-		err = c.speakS3(s.Clouds, spec)
+		err = c.speakS3(spec)
 	}
 	if err != nil {
 		return nil, err
@@ -137,10 +137,10 @@ func (s *Store) connect(spec source.Spec) (*client, error) {
 }
 
 // speakS3 makes it a client of a storage that speaks as S3 does.
-func (c *client) speakS3(clouds *cloud.Exchange, spec source.Spec) (err error) {
+func (c *client) speakS3(spec source.Spec) (err error) {
 	c.at, err = addressOf(spec)
 	c.fixed, c.static = c.at.region != "", sigv4.Credentials{Key: spec.Auth.Username, Secret: spec.Auth.Password}
-	c.clouds, c.issuer = clouds, spec.Auth.Cloud
+	c.issuer = spec.Auth.Cloud
 	return err
 }
 

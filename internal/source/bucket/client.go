@@ -92,12 +92,21 @@ func (c *client) get(ctx context.Context, at string, header http.Header) (*http.
 	if answer.StatusCode == http.StatusOK || answer.StatusCode == http.StatusNotModified && header.Get(ifNoneMatch) != "" {
 		return answer, nil
 	}
+	if answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden {
+		c.clouds.RejectToken(tokenIn(q.Header))
+	}
 	refused := readRefusal(answer)
 	refused.signed = given
 	if lack != nil && refused.code != blobNotFound {
 		return nil, errors.Join(lack, answer.Body.Close())
 	}
 	return nil, errors.Join(refused, answer.Body.Close())
+}
+
+// tokenIn returns the token that a cloud has given for a request: of an identity, or of a session of AWS.
+func tokenIn(header http.Header) string {
+	token, _ := strings.CutPrefix(header.Get("Authorization"), "Bearer ")
+	return cmp.Or(header.Get("X-Amz-Security-Token"), token)
 }
 
 // authorize adds credentials to a request, and reports whether there are any. Where there are none, the error says why, and the bucket may be public.

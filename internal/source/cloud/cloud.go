@@ -125,14 +125,17 @@ func (e *Exchange) kept(ctx context.Context, key []string, r request) (Credentia
 // rejectedAfter is how old a token is that is replaced when it was rejected: in place of a younger one another would fare no better.
 const rejectedAfter = 10 * time.Second
 
-// RejectToken has another token asked for, in place of one that a server has rejected. It does not block.
+// RejectToken has other credentials asked for, in place of those with a token, or a password, that a server has rejected. It does not block.
 func (e *Exchange) RejectToken(token string) {
+	if e == nil || token == "" {
+		return
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, k := range e.known {
 		select {
 		case k.turn <- struct{}{}:
-			if k.now.Token == token && time.Since(k.asked) >= rejectedAfter {
+			if (k.now.Token == token || k.now.Password == token) && time.Since(k.asked) >= rejectedAfter {
 				k.renew = time.Time{}
 			}
 			<-k.turn

@@ -95,6 +95,7 @@ func (c *clone) visit(ctx context.Context, want ref, to reach) (at revision, err
 	c.moved = t.to
 	if err != nil {
 		c.moved = address{} // the next trip asks again
+		c.rejectToken(auth, err)
 		err = hideToken(c.address, auth, err)
 	}
 	return at, err

@@ -47,6 +47,15 @@ func (c *clone) withIdentity(ctx context.Context) (source.Auth, error) {
 	return auth, err
 }
 
+// rejectToken has another token asked for at the next trip, where the server has rejected that of this one.
+func (c *clone) rejectToken(auth source.Auth, err error) {
+	if f := (*failure)(nil); !errors.As(err, &f) || f.Reason != source.AuthenticationFailed {
+		return
+	}
+	c.token = githubapp.Token{}
+	c.clouds.RejectToken(auth.BearerToken)
+}
+
 // hideToken takes the token out of an error of a trip: the source's own credentials are hidden later, and it is none of them.
 func hideToken(a address, auth source.Auth, err error) error {
 	var f *failure

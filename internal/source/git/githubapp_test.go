@@ -72,7 +72,14 @@ func TestAGitHubAppGetsATokenForEachFetchThatNeedsOne(t *testing.T) {
 	defer api.Close()
 	ca := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: api.Certificate().Raw}))
 	r := gittest.New(t, map[string]string{"a": "1"})
-	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Username: "x-access-token", Password: "ghs_" + canary})
+	var revoked atomic.Int64 // how many tokens are worth nothing
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Username: "x-access-token", Password: "ghs_" + canary, Hook: func(_ int, w http.ResponseWriter, _ *http.Request) bool {
+		if given.Load() > revoked.Load() {
+			return false
+		}
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}})
 	auth := source.Auth{
 		AppID: "4711", AppInstallation: "42", AppURL: api.URL + "/api/v3", CABundle: ca,
 		AppKey: string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
@@ -85,6 +92,11 @@ func TestAGitHubAppGetsATokenForEachFetchThatNeedsOne(t *testing.T) {
 	if n := given.Load(); n != 1 {
 		t.Errorf("%d tokens for two fetches within its time", n)
 	}
+	revoked.Store(1)
+	refused(t, s, spec, source.AuthenticationFailed)
+	fetch(t, s, spec) // by another token
+	revoked.Store(0)
+	given.Store(1)
 	life = time.Minute // it ends too soon to be used again
 	s = newStore(t)
 	for range 2 {

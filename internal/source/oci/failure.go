@@ -58,6 +58,12 @@ func (s *Store) explain(bounded, ctx context.Context, spec source.Spec, err erro
 	return transport.Explain(bounded, ctx, as, plainWords(err, spec, secrets), secrets)
 }
 
+// isRejected reports whether a registry has not let in the credentials of a request.
+func isRejected(err error) bool {
+	var answer *errcode.ErrorResponse
+	return errors.As(err, &answer) && (answer.StatusCode == http.StatusUnauthorized || answer.StatusCode == http.StatusForbidden)
+}
+
 // plainWords says what a registry's answer means. An address that it redirects to is left out: it may be a permission by itself.
 func plainWords(err error, spec source.Spec, secrets redact.Known) string {
 	var answer *errcode.ErrorResponse

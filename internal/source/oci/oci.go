@@ -76,6 +76,9 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 	}
 	got, err := s.fetch(bounded, at, spec, login)
 	if err != nil {
+		if isRejected(err) {
+			s.Clouds.RejectToken(login.Password)
+		}
 		if login.User != "" {
 			spec.Auth.Username, spec.Auth.Password = login.User, login.Password
 		}

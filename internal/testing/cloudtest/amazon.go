@@ -20,7 +20,7 @@ var keys = s3test.Keys{Access: "ASIAEXAMPLEOFATEST", Secret: "secret-key-of-a-cl
 // Keys returns the keys that AWS gives to every identity.
 func (c *Clouds) Keys() s3test.Keys { return keys }
 
-// RegistryPassword is what ECR gives to the user AWS.
+// RegistryPassword is what ECR gives to the user AWS, until the credentials are revoked.
 const RegistryPassword = "password-of-a-registry-of-a-cloud"
 
 // amazon answers for STS, ECR and EKS.
@@ -39,9 +39,13 @@ func (c *Clouds) amazon(w http.ResponseWriter, q *http.Request, host string) {
 	}
 }
 
+func (c *Clouds) registryPassword() string {
+	return RegistryPassword + strings.Repeat("-again", c.revoked)
+}
+
 func (c *Clouds) login() map[string]any {
 	return map[string]any{
-		"authorizationToken": base64.StdEncoding.EncodeToString([]byte("AWS:" + RegistryPassword)), "expiresAt": float64(time.Now().Add(c.life).UnixMilli()) / 1000,
+		"authorizationToken": base64.StdEncoding.EncodeToString([]byte("AWS:" + c.registryPassword())), "expiresAt": float64(time.Now().Add(c.life).UnixMilli()) / 1000,
 	}
 }
 

@@ -43,6 +43,7 @@ type Clouds struct {
 	given    map[string]string // scopes by token
 	requests []string
 	life     time.Duration
+	revoked  int    // how many times
 	refused  string // what a service says to everything; empty for nothing
 	key      *ecdsa.PrivateKey
 	root     *x509.Certificate
@@ -104,13 +105,15 @@ func (c *Clouds) Refuse(says string) {
 	c.refused = says
 }
 
-// Revoke makes the tokens that were given worth nothing.
-func (c *Clouds) Revoke() {
+// Revoke makes the tokens that were given worth nothing, and returns the password that ECR gives from now on.
+func (c *Clouds) Revoke() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.revoked++
 	for token := range c.given {
 		c.given[token] = ""
 	}
+	return c.registryPassword()
 }
 
 // Requests returns the requests since the last call, as "METHOD host/path".
