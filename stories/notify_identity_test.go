@@ -164,3 +164,49 @@ spec: {providerRef: {name: hub}, eventSources: [{kind: Kustomization, name: "*"}
 	e.await(t, at, "ReconciliationSucceeded", w.repo.Head())
 	w.tellsNoKeys(c, "providers")
 }
+
+// TestATenantsProviderHasNoIdentityOfTheController: with --default-service-account a Provider that names no account has the identity of that one, by a proxy of its own too, and the
+// controller's is not asked for.
+func TestATenantsProviderHasNoIdentityOfTheController(t *testing.T) {
+	const client = "11111111-2222-3333-4444-555555555555"
+	w := offWorld(t, configMaps("app", "a"))
+	server := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
+	c, e := startClouds(t), newEndpoint(t)
+	e.takeAt(c, "tenant-events.servicebus.windows.net", "https://eventhubs.azure.net")
+	c.Allow(client, w.user("tenant"))
+	w.Apply(t, fmt.Sprintf(`{apiVersion: v1, kind: ServiceAccount, metadata: {name: tenant, namespace: %[1]s}}
+---
+{apiVersion: v1, kind: Secret, metadata: {name: way, namespace: %[1]s}, stringData: {address: %[2]q}}
+`, w.ns, c.Proxy))
+	for name, further := range map[string]string{"direct": "", "way": ", proxySecretRef: {name: way}"} {
+		w.Apply(t, fmt.Sprintf(`
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Provider
+metadata: {name: %[1]s, namespace: %[2]s}
+spec: {type: azureeventhub, address: tenant-events, channel: %[1]s%[3]s}
+---
+apiVersion: notification.toolkit.fluxcd.io/v1beta3
+kind: Alert
+metadata: {name: %[1]s, namespace: %[2]s}
+spec: {providerRef: {name: %[1]s}, eventSources: [{kind: Kustomization, name: "*"}]}
+`, name, w.ns, further))
+	}
+	w.inProcess(asUsersRunIt(t, c), "--default-service-account", "tenant")
+	w.source("repo", "url: "+server.URL+"\ninterval: 1h\nref: {branch: main}")
+	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
+	t.Cleanup(w.removeApps)
+	for _, name := range []string{"direct", "way"} {
+		w.await(w.Watch(t, providers, w.ns, name), func(o *unstructured.Unstructured) bool {
+			return strings.Contains(fmt.Sprint(entries(o, "status", "conditions")), "ServiceAccount "+w.ns+"/tenant at Azure: it lacks the annotation azure.workload.identity/tenant-id")
+		})
+	}
+	w.kubectl("annotate", "serviceaccount", "tenant", "azure.workload.identity/client-id="+client, "azure.workload.identity/tenant-id="+cloudtest.Tenant)
+	for _, name := range []string{"direct", "way"} {
+		e.await(t, "/tenant-events.servicebus.windows.net/"+name+"/messages", `"severity":"error"`)
+	}
+	for _, q := range c.Requests() {
+		if strings.Contains(q, " metadata/") {
+			t.Errorf("the identity of the controller was asked for: %s", q)
+		}
+	}
+}

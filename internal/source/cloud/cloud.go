@@ -179,9 +179,7 @@ func (e *Exchange) subjectOf(ctx context.Context, id identity) (subject, error) 
 	if e == nil {
 		return subject{Identity: id}, errors.New("this process asks no clouds")
 	}
-	if id.Account == "" && e.Tenants != nil {
-		id.Account = e.Tenants.IdentityAccount(id.Namespace)
-	}
+	id = e.WithAccount(id)
 	switch {
 	case id.Account == "" && e.Foreign:
 		return subject{Identity: id}, errors.New("it is the controller's alone, and this process is another one; the identity of a serviceAccountName can be tried here")
@@ -193,6 +191,14 @@ func (e *Exchange) subjectOf(ctx context.Context, id identity) (subject, error) 
 	}
 	all, err := e.Accounts.Annotations(ctx, id.Namespace, id.Account)
 	return subject{id, all}, err
+}
+
+// WithAccount returns an identity with the account that it has where it names none; without one it is the controller's own.
+func (e *Exchange) WithAccount(id identity) identity {
+	if id.Account == "" && e != nil && e.Tenants != nil {
+		id.Account = e.Tenants.IdentityAccount(id.Namespace)
+	}
+	return id
 }
 
 // key distinguishes subjects, by the annotations that matter too.

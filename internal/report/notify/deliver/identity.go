@@ -27,12 +27,13 @@ func (d *Deliverer) withIdentity(ctx context.Context, p Loaded, t *payload.Targe
 	if !byKey && !needsIdentity(*t) {
 		return nil
 	}
+	id := d.Clouds.WithAccount(provider.Identity{Cloud: provider.Azure, Namespace: p.Key.Namespace, Account: p.Account})
 	switch proxy, err := proxyOf(p); {
 	case d.Clouds == nil:
 		return errors.New("this process has no identity at a cloud")
 	case err != nil:
 		return err
-	case !byKey && p.Account == "" && (proxy != "" || len(p.CertificateData) > 0):
+	case !byKey && id.IsOwn() && (proxy != "" || len(p.CertificateData) > 0):
 		return errors.New("certificates and a proxy are not for the identity of the controller, whose token another server could get: set spec.serviceAccountName, or a token in the Secret")
 	}
 	var err error
@@ -41,7 +42,6 @@ func (d *Deliverer) withIdentity(ctx context.Context, p Loaded, t *payload.Targe
 		t.Token, err = d.Clouds.GoogleKeyToken(ctx, t.Token)
 		return err
 	}
-	id := provider.Identity{Cloud: provider.Azure, Namespace: p.Key.Namespace, Account: p.Account}
 	switch t.Type {
 	case "googlepubsub":
 		id.Cloud = provider.GCP
@@ -52,7 +52,7 @@ func (d *Deliverer) withIdentity(ctx context.Context, p Loaded, t *payload.Targe
 		got, failed := d.Clouds.Git(ctx, id, t.Address)
 		t.Token, err = got.Token, failed
 	}
-	if err != nil && p.Account == "" {
+	if err != nil && id.IsOwn() {
 		return fmt.Errorf("it has no token from a Secret: %w", err)
 	}
 	return err
