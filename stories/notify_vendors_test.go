@@ -56,7 +56,7 @@ data:
 // TestVendorsAreReachedAtTheirOwnAddresses: what a vendor documents as the only address of its API is where a message goes, by a Provider and by a service of Argo CD, with the
 // certificates of the machine and by its proxy. Truce runs as users have it; its environment alone leads it to the vendors of this test.
 func TestVendorsAreReachedAtTheirOwnAddresses(t *testing.T) {
-	w := offArgoWorld(t, configMaps("app", "a")+configMaps("other", "b"))
+	w := offArgoWorld(t, configMaps("app", "a")+configMaps("other", "b")+"-- app/kustomization.yaml --\nresources: [a.yaml, absent.yaml]\n")
 	server := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
 	c, e := startClouds(t), newEndpoint(t)
 	for _, host := range []string{
@@ -84,8 +84,8 @@ spec: {providerRef: {name: %[1]s}, eventSources: [{kind: Kustomization, name: "*
 	}
 	w.Apply(t, strings.ReplaceAll(vendorServices, "NAMESPACE", w.ns))
 	p := w.inProcess(asUsersRunIt(t, c))
-	w.source("repo", "url: "+server.URL+"\ninterval: 1h\nref: {branch: main}")
-	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h\nhealthChecks: [{apiVersion: apps/v1, kind: Deployment, name: absent}]\ntimeout: 1s")
+	w.source("repo", "url: "+server.URL+"\ninterval: 1s\nref: {branch: main}")
+	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
 	w.Apply(t, strings.ReplaceAll(w.applicationText("other", "other", automated), "file://"+w.repo.Dir, server.URL))
 	t.Cleanup(w.removeApps)
 	for path, text := range map[string]string{
@@ -99,7 +99,7 @@ spec: {providerRef: {name: %[1]s}, eventSources: [{kind: Kustomization, name: "*
 			e.hears(t, name, p.at, p.text)
 		}
 	}
-	w.kubectl("patch", "kustomization", "app", "--type=json", "-p", `[{"op": "remove", "path": "/spec/healthChecks"}]`)
+	w.edit("app/kustomization.yaml", ", absent.yaml", "")
 	for name, p := range vendorProviders {
 		if p.text != "absent" {
 			e.hears(t, name, p.at, p.text)
