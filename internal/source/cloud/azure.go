@@ -45,6 +45,11 @@ func (e *Exchange) azureToken(ctx context.Context, s subject, scope string) (Cre
 	return e.kept(ctx, append(s.key(clientAnnotation, tenantAnnotation), "token", scope), azureToken{s, scope})
 }
 
+// authority is the Entra ID of the cloud that truce runs in.
+func (e *Exchange) authority() string {
+	return strings.TrimSuffix(cmp.Or(e.Environment["AZURE_AUTHORITY_HOST"], entraHost), "/")
+}
+
 // azureToken is the request for a token.
 type azureToken struct {
 	subject
@@ -53,7 +58,7 @@ type azureToken struct {
 
 func (r azureToken) ask(ctx context.Context, e *Exchange) (Credential, error) {
 	env := e.Environment
-	authority := strings.TrimSuffix(cmp.Or(env["AZURE_AUTHORITY_HOST"], entraHost), "/")
+	authority := e.authority()
 	if r.Account != "" {
 		return r.askForAccount(ctx, e, authority)
 	}

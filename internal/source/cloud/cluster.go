@@ -1,6 +1,7 @@
 package cloud
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"errors"
@@ -31,13 +32,27 @@ var (
 )
 
 const (
-	placeLife = 15 * time.Minute // of what is known of a cluster, and of a token of EKS
-	armURL    = "https://management.azure.com"
-	armScope  = armURL + "/.default"
-	armAPI    = "?api-version=2024-05-01"
-	aksScope  = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
-	gkeURL    = "https://container.googleapis.com/v1/"
+	placeLife        = 15 * time.Minute // of what is known of a cluster, and of a token of EKS
+	publicManagement = "https://management.azure.com"
+	armAPI           = "?api-version=2024-05-01"
+	aksScope         = "6dae42f8-4368-4678-94ff-3960e28e3630/.default"
+	gkeURL           = "https://container.googleapis.com/v1/"
 )
+
+// managements are the resource managers of Azure's clouds, by the hosts of their Entra ID. The public one is for all others.
+var managements = map[string]string{
+	"login.chinacloudapi.cn": "https://management.chinacloudapi.cn", "login.partner.microsoftonline.cn": "https://management.chinacloudapi.cn",
+	"login.microsoftonline.us": "https://management.usgovcloudapi.net",
+}
+
+// management is the resource manager of the cloud that truce runs in, by AZURE_AUTHORITY_HOST, as the webhook of Azure's workload identity sets it.
+func (e *Exchange) management() string {
+	u, err := url.Parse(e.authority())
+	if err != nil {
+		return publicManagement
+	}
+	return cmp.Or(managements[u.Host], publicManagement)
+}
 
 // Locate completes what is known of a cluster. With the controller's own identity the address must be one that the cloud names: its tokens go there.
 func (e *Exchange) Locate(ctx context.Context, id identity, c Cluster) (Cluster, error) {
@@ -163,13 +178,14 @@ func (r place) aks(ctx context.Context, e *Exchange) (Credential, error) {
 	if !aksForm.MatchString(r.name) {
 		return Credential{}, errors.New("key cluster: want /subscriptions/ID/resourceGroups/NAME/providers/Microsoft.ContainerService/managedClusters/NAME")
 	}
-	token, err := e.azureToken(ctx, r.subject, armScope)
+	manager := e.management()
+	token, err := e.azureToken(ctx, r.subject, manager+"/.default")
 	if err != nil {
 		return Credential{}, err
 	}
 	const service = "the resource manager of Azure"
 	c := call{
-		service: service, method: http.MethodGet, url: armURL + r.name + armAPI, header: map[string]string{"Authorization": "Bearer " + token.Token}, secrets: []string{token.Token},
+		service: service, method: http.MethodGet, url: manager + r.name + armAPI, header: map[string]string{"Authorization": "Bearer " + token.Token}, secrets: []string{token.Token},
 	}
 	data, err := e.send(ctx, c)
 	if err != nil {
@@ -184,7 +200,7 @@ func (r place) aks(ctx context.Context, e *Exchange) (Credential, error) {
 	if cluster.Properties.AADProfile == nil {
 		return Credential{}, errors.New("the cluster of AKS takes no tokens of Microsoft Entra ID: enable that integration")
 	}
-	c.method, c.url = http.MethodPost, armURL+r.name+"/listClusterUserCredential"+armAPI
+	c.method, c.url = http.MethodPost, manager+r.name+"/listClusterUserCredential"+armAPI
 	if data, err = e.send(ctx, c); err != nil {
 		return Credential{}, err
 	}

@@ -51,6 +51,19 @@ func TestAClusterOfACloudIsFoundAndReached(t *testing.T) {
 	}
 }
 
+// TestAClusterOfANationalCloudIsFoundThere: by the Entra ID that AZURE_AUTHORITY_HOST names.
+func TestAClusterOfANationalCloudIsFoundThere(t *testing.T) {
+	allow(t)
+	e := exchange(everyone(), "AZURE_AUTHORITY_HOST=https://login.microsoftonline.us/")
+	at, err := e.Locate(t.Context(), of(provider.Azure, "reader"), cloud.Cluster{Name: aksName})
+	if err != nil || at.Address != "https://aks.example:443" {
+		t.Errorf("%+v, %v", at, err)
+	}
+	if asked := strings.Join(clouds.Requests(), "\n"); !strings.Contains(asked, "management.usgovcloudapi.net") || strings.Contains(asked, "management.azure.com") || strings.Contains(asked, "login.microsoftonline.com") {
+		t.Errorf("asked: %s", asked)
+	}
+}
+
 // TestTheControllersTokenGoesToNoOtherCluster: with its own identity, an address is one that the cloud names.
 func TestTheControllersTokenGoesToNoOtherCluster(t *testing.T) {
 	allow(t)

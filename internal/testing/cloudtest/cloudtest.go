@@ -187,10 +187,10 @@ func (c *Clouds) serveHost(w http.ResponseWriter, q *http.Request, host string) 
 		c.metadata(w, q)
 	case strings.HasSuffix(host, ".googleapis.com"):
 		c.google(w, q, host)
-	case host == "login.microsoftonline.com":
+	case host == "login.microsoftonline.com", host == "login.microsoftonline.us":
 		c.entra(w, q)
-	case host == "management.azure.com":
-		c.arm(w, q)
+	case host == "management.azure.com", host == "management.usgovcloudapi.net":
+		c.arm(w, q, "https://"+host)
 	default:
 		c.amazon(w, q, host)
 	}

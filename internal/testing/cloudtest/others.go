@@ -87,10 +87,10 @@ func RegistryToken(claims string) string {
 	return "e30." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".cmVnaXN0cnk"
 }
 
-// arm describes a cluster of AKS.
-func (c *Clouds) arm(w http.ResponseWriter, q *http.Request) {
+// arm describes a cluster of AKS, to a token for the resource manager itself.
+func (c *Clouds) arm(w http.ResponseWriter, q *http.Request, manager string) {
 	switch path := q.URL.Path; {
-	case c.Bearer(q) != "https://management.azure.com" || q.URL.Query().Get("api-version") == "":
+	case c.Bearer(q) != manager || q.URL.Query().Get("api-version") == "":
 		refuse(w, "AuthorizationFailed")
 	case strings.HasSuffix(path, "/listClusterUserCredential") && q.Method == http.MethodPost:
 		text := fmt.Sprintf("apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {exec: {command: kubelogin, apiVersion: v1}}}]\nclusters: [{name: c, cluster: {server: 'https://aks.example:443', certificate-authority-data: %s}}]\n", base64.StdEncoding.EncodeToString([]byte(c.CA)))
