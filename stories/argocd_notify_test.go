@@ -2,11 +2,13 @@ package stories
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/compose"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/compose"
 )
 
 // argoNotifications are Argo CD's ConfigMap and Secret, with services at the endpoint.
@@ -182,4 +184,41 @@ spec:
 	if got := e.at("/hub/deployed"); len(got) != 2 {
 		t.Errorf("%d messages, want one for each revision after Argo CD's controller had ended: %s", len(got), strings.Join(got, "\n"))
 	}
+}
+
+// TestWhoCorrectsTheSettingsOfArgoCDWaitsForNoPause: the server of a service asks for an hour. A corrected Secret ends the pause, and so does a corrected ConfigMap.
+func TestWhoCorrectsTheSettingsOfArgoCDWaitsForNoPause(t *testing.T) {
+	w := offArgoWorld(t, document3)
+	e := newEndpoint(t)
+	e.status["/secret/away"], e.status["/settings/away"] = http.StatusServiceUnavailable, http.StatusServiceUnavailable
+	settings := func(place string) string {
+		return fmt.Sprintf(`
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: argocd-notifications-cm, namespace: %[1]s}
+data:
+  service.webhook.secret: "url: $address"
+  service.webhook.settings: "url: %[2]s/settings/%[3]s"
+  trigger.on-deployed: |
+    - when: app.status.operationState != nil and app.status.operationState.phase in ['Succeeded']
+      oncePer: app.status.sync.revision
+      send: [deployed]
+  template.deployed: |
+    webhook:
+      secret: {method: POST, body: "{{.app.metadata.name}}"}
+      settings: {method: POST, body: "{{.app.metadata.name}}"}
+  subscriptions: |
+    - {recipients: [secret, settings], triggers: [on-deployed]}
+`, w.ns, e.URL, place)
+	}
+	w.Apply(t, settings("away")+fmt.Sprintf("---\n{apiVersion: v1, kind: Secret, metadata: {name: argocd-notifications-secret, namespace: %s}, stringData: {address: %q}}\n", w.ns, e.URL+"/secret/away"))
+	w.run(compose.RunOptions{Windows: shortWindows})
+	w.application("my-app", "apps/my-app", automated)
+	w.until("the failures to be said", func() bool {
+		return strings.Count(w.kubectl("-n", w.ns, "get", "events", "-o", "yaml"), "503 Service Unavailable") >= 2
+	})
+	w.kubectl("-n", w.ns, "patch", "secret", "argocd-notifications-secret", "-p", `{"stringData":{"address":"`+e.URL+`/secret/back"}}`)
+	e.await(t, "/secret/back", "my-app")
+	w.Apply(t, settings("back"))
+	e.await(t, "/settings/back", "my-app")
 }

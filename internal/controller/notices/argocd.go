@@ -42,7 +42,8 @@ type subscribers struct {
 	mu         sync.Mutex
 	config     *subscription.Config // nil for none, or where Argo CD's own controller sends
 	secret     map[string][]byte
-	cr         object.Object // the ConfigMap
+	versions   map[object.ID]string // what config is read from
+	cr         object.Object        // the ConfigMap
 	problems   []string
 	read       time.Time
 	recipients map[route.Key]bool
@@ -105,9 +106,12 @@ func (s *subscribers) load(ctx context.Context, reader live.Reader, age time.Dur
 		s.read = time.Now()
 		return nil, nil
 	}
-	if s.secret, _, err = readSecret(ctx, reader, s.namespace, argoSecret); err != nil {
+	id := object.ID{Kind: secretKind.Kind, Namespace: s.namespace, Name: argoSecret}
+	version := ""
+	if s.secret, version, err = readSecret(ctx, reader, id); err != nil {
 		return nil, err
 	}
+	s.versions = map[object.ID]string{id: version, cr.ID(): cr.ResourceVersion()}
 	config, problems := subscription.Parse(textsIn(cr.At("data")))
 	general, err := s.get(ctx, reader, object.GVK{Version: "v1", Kind: "ConfigMap"}, "argocd-cm")
 	if err != nil {
@@ -172,17 +176,25 @@ func textsIn(v any) map[string]string {
 	return out
 }
 
-// provider returns a recipient as a Provider; false for one whose service is not there, or where Argo CD's own controller sends.
-func (s *subscribers) provider(ctx context.Context, reader live.Reader, key route.Key) (deliver.Loaded, bool, error) {
-	config, err := s.load(ctx, reader, configAge)
+// provider returns a recipient as a Provider, and what it was read from; false for one whose service is not there, or where Argo CD's own controller sends. After
+// a failure it is read anew.
+func (s *subscribers) provider(ctx context.Context, reader live.Reader, key route.Key) (out deliver.Loaded, versions map[object.ID]string, there bool, err error) {
+	s.mu.Lock()
+	age := configAge
+	if s.failing[key] != "" {
+		age = 0
+	}
+	s.mu.Unlock()
+	config, err := s.load(ctx, reader, age)
 	if err != nil || config == nil {
-		return deliver.Loaded{}, false, err
+		return deliver.Loaded{}, nil, false, err
 	}
 	service, recipient, _ := recipientOf(key)
 	s.mu.Lock()
-	secret := s.secret
+	secret, versions := s.secret, s.versions
 	s.mu.Unlock()
-	return config.Provider(key, service, recipient, secret)
+	out, there, err = config.Provider(key, service, recipient, secret)
+	return out, versions, there, err
 }
 
 // admit reports whether a recipient may have a queue, of so many for whom something waits.

@@ -15,19 +15,20 @@ import (
 
 var secretKind = object.GVK{Version: "v1", Kind: "Secret"}
 
-// rotations watch the Secrets of the Providers that fail: one that is changed ends the pause after a failure. They may be used concurrently.
+// rotations watch what the Providers that fail are read from, the Secrets and, of Argo CD's services, the ConfigMap: one that is changed ends the pause after a
+// failure. They may be used concurrently.
 type rotations struct {
 	watcher   live.Watcher
 	deliverer *deliver.Deliverer
 
 	mu       sync.Mutex
 	ctx      context.Context
-	read     map[route.Key]map[string]string // the resourceVersions of the Secrets, by their names, as the newest try has read them
+	read     map[route.Key]map[object.ID]string // the resourceVersions, as the newest try has read them; empty for what is not there
 	watching map[route.Key]context.CancelFunc
 }
 
 func newRotations(w live.Watcher, d *deliver.Deliverer) *rotations {
-	return &rotations{watcher: w, deliverer: d, read: map[route.Key]map[string]string{}, watching: map[route.Key]context.CancelFunc{}}
+	return &rotations{watcher: w, deliverer: d, read: map[route.Key]map[object.ID]string{}, watching: map[route.Key]context.CancelFunc{}}
 }
 
 // start sets how long watches last at most.
@@ -37,14 +38,14 @@ func (r *rotations) start(ctx context.Context) {
 	r.ctx = ctx
 }
 
-// noteRead notes which Secrets a try is made with.
-func (r *rotations) noteRead(key route.Key, versions map[string]string) {
+// noteRead notes what a try is made with.
+func (r *rotations) noteRead(key route.Key, versions map[object.ID]string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.read[key] = versions
 }
 
-// begin watches the metadata of the Secrets of a Provider whose newest try has failed, until end.
+// begin watches the metadata of what a Provider is read from whose newest try has failed, until end.
 func (r *rotations) begin(key route.Key) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -53,9 +54,9 @@ func (r *rotations) begin(key route.Key) {
 	}
 	ctx, cancel := context.WithCancel(r.ctx)
 	r.watching[key] = cancel
-	for name := range r.read[key] {
-		i := live.Interest{GVK: secretKind, Namespace: key.Namespace, Name: name, Depth: live.Metadata}
-		r.watcher.Watch(ctx, i, func(ev live.Event) { r.onSecret(key, ev) })
+	for id := range r.read[key] {
+		i := live.Interest{GVK: object.GVK{Version: "v1", Kind: id.Kind}, Namespace: id.Namespace, Name: id.Name, Depth: live.Metadata}
+		r.watcher.Watch(ctx, i, func(ev live.Event) { r.onChange(key, ev) })
 	}
 }
 
@@ -70,14 +71,14 @@ func (r *rotations) end(key route.Key) {
 	delete(r.read, key)
 }
 
-// onSecret has a Provider be tried again whose Secret is another one than that of the newest try.
-func (r *rotations) onSecret(key route.Key, ev live.Event) {
+// onChange has a Provider be tried again that is read from another object than in the newest try.
+func (r *rotations) onChange(key route.Key, ev live.Event) {
 	version := ""
 	if !ev.Gone {
 		version = ev.Object.ResourceVersion()
 	}
 	r.mu.Lock()
-	read, is := r.read[key][ev.ID.Name]
+	read, is := r.read[key][ev.ID]
 	r.mu.Unlock()
 	if is && read != version {
 		r.deliverer.WakeChanged(key)
@@ -90,9 +91,9 @@ func LoadProvider(ctx context.Context, reader live.Reader, p route.Provider) (de
 	return out, err
 }
 
-// loadProvider is LoadProvider, and returns the resourceVersions of the Secrets by their names; empty for one that is not there.
-func loadProvider(ctx context.Context, reader live.Reader, p route.Provider) (out deliver.Loaded, versions map[string]string, err error) {
-	out, versions = deliver.Loaded{Provider: p}, map[string]string{}
+// loadProvider is LoadProvider, and returns the resourceVersions of the Secrets; empty for one that is not there.
+func loadProvider(ctx context.Context, reader live.Reader, p route.Provider) (out deliver.Loaded, versions map[object.ID]string, err error) {
+	out, versions = deliver.Loaded{Provider: p}, map[object.ID]string{}
 	for _, s := range []struct {
 		name string
 		data *map[string][]byte
@@ -100,7 +101,8 @@ func loadProvider(ctx context.Context, reader live.Reader, p route.Provider) (ou
 		if s.name == "" {
 			continue
 		}
-		if *s.data, versions[s.name], err = readSecret(ctx, reader, p.Key.Namespace, s.name); err != nil {
+		id := object.ID{Kind: secretKind.Kind, Namespace: p.Key.Namespace, Name: s.name}
+		if *s.data, versions[id], err = readSecret(ctx, reader, id); err != nil {
 			return out, versions, err
 		}
 	}
@@ -108,20 +110,20 @@ func loadProvider(ctx context.Context, reader live.Reader, p route.Provider) (ou
 }
 
 // readSecret returns the data of a Secret and its resourceVersion; nil and empty for one that is not there.
-func readSecret(ctx context.Context, reader live.Reader, namespace, name string) (content map[string][]byte, version string, err error) {
-	s, err := reader.Get(ctx, secretKind, object.ID{Kind: "Secret", Namespace: namespace, Name: name})
+func readSecret(ctx context.Context, reader live.Reader, id object.ID) (content map[string][]byte, version string, err error) {
+	s, err := reader.Get(ctx, secretKind, id)
 	if errors.Is(err, live.ErrNotFound) {
 		return nil, "", nil
 	}
 	if err != nil {
-		return nil, "", fmt.Errorf("read Secret %s/%s: %w", namespace, name, err)
+		return nil, "", fmt.Errorf("read %s: %w", id, err)
 	}
 	data, _ := s["data"].(map[string]any)
 	out := make(map[string][]byte, len(data))
 	for key, v := range data {
 		text, _ := v.(string)
 		if out[key], err = base64.StdEncoding.DecodeString(text); err != nil {
-			return nil, s.ResourceVersion(), fmt.Errorf("key %s of Secret %s/%s is not base64", key, namespace, name)
+			return nil, s.ResourceVersion(), fmt.Errorf("key %s of Secret %s/%s is not base64", key, id.Namespace, id.Name)
 		}
 	}
 	return out, s.ResourceVersion(), nil

@@ -68,7 +68,9 @@ func (o *Outlet) onAlert(ev live.Event) {
 // Provider implements deliver.Providers. Secrets are read with the controller's own account, in the Provider's namespace alone.
 func (o *Outlet) Provider(ctx context.Context, key route.Key) (deliver.Loaded, bool, error) {
 	if _, _, is := recipientOf(key); is {
-		return o.subscribers.provider(ctx, o.Live, key)
+		out, versions, there, err := o.subscribers.provider(ctx, o.Live, key)
+		o.rotations.noteRead(key, versions)
+		return out, there, err
 	}
 	o.mu.Lock()
 	e, there := o.providers[key]
@@ -84,22 +86,23 @@ func (o *Outlet) Provider(ctx context.Context, key route.Key) (deliver.Loaded, b
 // OnIdle implements deliver.Providers: a recipient of Argo CD's for whom nothing waits makes room for another one.
 func (o *Outlet) OnIdle(key route.Key) {
 	if _, _, is := recipientOf(key); is {
+		o.rotations.end(key)
 		o.subscribers.release(key)
 	}
 }
 
 // OnDelivery implements deliver.Providers.
 func (o *Outlet) OnDelivery(key route.Key, err error) {
+	if err == nil {
+		o.rotations.end(key)
+	} else {
+		o.rotations.begin(key)
+	}
 	if _, _, is := recipientOf(key); is {
 		if o.subscribers.delivered(key, err) {
 			o.changeStatus(o.subscribers.configKey())
 		}
 		return
-	}
-	if err == nil {
-		o.rotations.end(key)
-	} else {
-		o.rotations.begin(key)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
