@@ -121,7 +121,7 @@ func (o *Outlet) judgeChanged(ctx context.Context, changed map[object.ID]live.Ev
 			o.judgeWithTime(id, ev)
 		}
 	}
-	return o.storeOutcomes(ctx, config, judged, subscribed)
+	return o.storeOutcomes(ctx, config.Config, judged, subscribed)
 }
 
 // ageOfConfig is how old the subscriptions of others may be where these Applications are judged: less where one has some of its own.

@@ -40,15 +40,20 @@ type subscribers struct {
 	namespace string
 
 	mu         sync.Mutex
-	config     *subscription.Config // nil for none, or where Argo CD's own controller sends
-	secret     map[string][]byte
-	versions   map[object.ID]string // what config is read from
-	cr         object.Object        // the ConfigMap
+	cr         object.Object // the ConfigMap
 	problems   []string
+	settings   *argoSettings // nil for none, or where Argo CD's own controller sends
 	read       time.Time
 	recipients map[route.Key]bool
 	failing    map[route.Key]string
 	projects   map[route.Key]projectEntry
+}
+
+// argoSettings are of one reading.
+type argoSettings struct {
+	*subscription.Config
+	secret   map[string][]byte
+	versions map[object.ID]string // of the ConfigMap and the Secret
 }
 
 // projectEntry is what an AppProject subscribes to.
@@ -83,17 +88,17 @@ func recipientOf(key route.Key) (service, recipient string, is bool) {
 }
 
 // load returns what argocd-notifications-cm says, which was read so long ago at most; nil for none.
-func (s *subscribers) load(ctx context.Context, reader live.Reader, age time.Duration) (*subscription.Config, error) {
+func (s *subscribers) load(ctx context.Context, reader live.Reader, age time.Duration) (*argoSettings, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if time.Since(s.read) < age {
-		return s.config, nil
+		return s.settings, nil
 	}
 	cr, err := s.get(ctx, reader, object.GVK{Version: "v1", Kind: "ConfigMap"}, argoConfig)
 	if err != nil {
 		return nil, err
 	}
-	s.config, s.cr, s.problems = nil, cr, nil
+	s.settings, s.cr, s.problems = nil, cr, nil
 	if cr == nil {
 		s.read = time.Now()
 		return nil, nil
@@ -107,11 +112,10 @@ func (s *subscribers) load(ctx context.Context, reader live.Reader, age time.Dur
 		return nil, nil
 	}
 	id := object.ID{Kind: secretKind.Kind, Namespace: s.namespace, Name: argoSecret}
-	version := ""
-	if s.secret, version, err = readSecret(ctx, reader, id); err != nil {
+	secret, version, err := readSecret(ctx, reader, id)
+	if err != nil {
 		return nil, err
 	}
-	s.versions = map[object.ID]string{id: version, cr.ID(): cr.ResourceVersion()}
 	config, problems := subscription.Parse(textsIn(cr.At("data")))
 	general, err := s.get(ctx, reader, object.GVK{Version: "v1", Kind: "ConfigMap"}, "argocd-cm")
 	if err != nil {
@@ -122,8 +126,9 @@ func (s *subscribers) load(ctx context.Context, reader live.Reader, age time.Dur
 		url = text
 	}
 	config.SetContext("argocdUrl", url)
-	s.config, s.problems, s.read = config, problems, time.Now()
-	return config, nil
+	s.settings = &argoSettings{config, secret, map[object.ID]string{id: version, cr.ID(): cr.ResourceVersion()}}
+	s.problems, s.read = problems, time.Now()
+	return s.settings, nil
 }
 
 // get reads an object of Argo CD's; nil for one that is not there.
@@ -176,25 +181,28 @@ func textsIn(v any) map[string]string {
 	return out
 }
 
-// provider returns a recipient as a Provider, and what it was read from; false for one whose service is not there, or where Argo CD's own controller sends. After
-// a failure it is read anew.
-func (s *subscribers) provider(ctx context.Context, reader live.Reader, key route.Key) (out deliver.Loaded, versions map[object.ID]string, there bool, err error) {
+// recipientProvider is a recipient as a Provider, with the resourceVersions of what it was read from.
+type recipientProvider struct {
+	deliver.Loaded
+	versions map[object.ID]string
+}
+
+// provider returns a recipient as a Provider; false for one whose service is not there, or where Argo CD's own controller sends. After a failure it is read again.
+func (s *subscribers) provider(ctx context.Context, reader live.Reader, key route.Key) (out recipientProvider, there bool, err error) {
 	s.mu.Lock()
 	age := configAge
 	if s.failing[key] != "" {
 		age = 0
 	}
 	s.mu.Unlock()
-	config, err := s.load(ctx, reader, age)
-	if err != nil || config == nil {
-		return deliver.Loaded{}, nil, false, err
+	settings, err := s.load(ctx, reader, age)
+	if err != nil || settings == nil {
+		return out, false, err
 	}
 	service, recipient, _ := recipientOf(key)
-	s.mu.Lock()
-	secret, versions := s.secret, s.versions
-	s.mu.Unlock()
-	out, there, err = config.Provider(key, service, recipient, secret)
-	return out, versions, there, err
+	out.versions = settings.versions
+	out.Loaded, there, err = settings.Provider(key, service, recipient, settings.secret)
+	return out, there, err
 }
 
 // admit reports whether a recipient may have a queue, of so many for whom something waits.

@@ -57,7 +57,7 @@ func judgingOutlet(t *testing.T, store *outbox.Store, config map[string]string) 
 	}
 	o := NewOutlet(Options{Store: store, Windows: deliver.Windows{Quiet: time.Hour, Most: time.Hour, CommitQuiet: time.Hour, CommitMost: time.Hour}, Log: slog.New(slog.DiscardHandler)})
 	o.timed.known = map[object.ID]live.Event{}
-	o.subscribers.config, o.subscribers.read = parsed, time.Now().Add(time.Hour)
+	o.subscribers.settings, o.subscribers.read = &argoSettings{Config: parsed}, time.Now().Add(time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	t.Cleanup(o.deliverer.Wait)
 	t.Cleanup(cancel)

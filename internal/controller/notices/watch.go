@@ -68,9 +68,9 @@ func (o *Outlet) onAlert(ev live.Event) {
 // Provider implements deliver.Providers. Secrets are read with the controller's own account, in the Provider's namespace alone.
 func (o *Outlet) Provider(ctx context.Context, key route.Key) (deliver.Loaded, bool, error) {
 	if _, _, is := recipientOf(key); is {
-		out, versions, there, err := o.subscribers.provider(ctx, o.Live, key)
-		o.rotations.noteRead(key, versions)
-		return out, there, err
+		out, there, err := o.subscribers.provider(ctx, o.Live, key)
+		o.rotations.noteRead(key, out.versions)
+		return out.Loaded, there, err
 	}
 	o.mu.Lock()
 	e, there := o.providers[key]
