@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/render/lfs"
 )
 
 // mount is where Kustomize sees the top of the tree. It is not "/", so that a path that climbs out of the tree is seen to.
@@ -76,11 +75,7 @@ func (f files) ReadFile(p string) ([]byte, error) {
 	if b := f.over[name]; b != nil {
 		return b, nil
 	}
-	data, err := render.ReadFile(f.tree, name, f.limit)
-	if err != nil {
-		return nil, err
-	}
-	return data, lfs.RefusePointer(data)
+	return render.ReadFile(f.tree, name, f.limit)
 }
 
 // ReadDir implements filesys.FileSystem.

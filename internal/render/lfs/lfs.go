@@ -2,7 +2,7 @@
 //
 // In: the bytes of a file in Git.
 // Out: an error for a pointer.
-// Promise: a pointer is never taken for the file that it stands for, neither as data nor as a manifest without objects, after which objects would be pruned.
+// Promise: a pointer is never taken for a manifest without objects, after which objects would be pruned.
 // Not here: fetching from LFS, which truce does not do.
 package lfs
 
