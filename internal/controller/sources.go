@@ -281,7 +281,7 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next
 		e.wanted, first = time.Time{}, true
 	}
 	next = withArtifact(next, e.state)
-	again := hasAnotherCause(e.state, next)
+	again := first && next.Err != nil || hasAnotherCause(e.state, next) // an app that came before its source says that there is none
 	including := c.concerned(key, e.state, next)
 	including = append(including, c.joinedFrom(key, first)...)
 	e.state = next
