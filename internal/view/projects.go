@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -15,8 +16,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/project"
 )
 
-// projects reads what bounds an app: AppProjects bound Applications.
-func (c *Cluster) projects(ctx context.Context, key app.Key) project.Known {
+// projects reads what bounds an app: AppProjects bound Applications. The commands write nothing that a project bounds: who may not list them reads that, and the
+// controller heeds them.
+func (c *Cluster) projects(ctx context.Context, key app.Key, how *controllerSettings) project.Known {
 	kind, err := c.cluster.Resource(argocd.Projects{}.Kind())
 	if errors.Is(err, cluster.ErrUnknownKind) {
 		return project.Known{State: project.Unserved}
@@ -28,7 +30,11 @@ func (c *Cluster) projects(ctx context.Context, key app.Key) project.Known {
 	if err != nil { // who may read its own namespace alone
 		list, err = c.cluster.Dynamic().Resource(kind.GVR).Namespace(key.Namespace).List(ctx, metav1.ListOptions{})
 	}
-	if err != nil {
+	switch {
+	case apierrors.IsForbidden(err):
+		how.notes = append(how.notes, "what AppProjects permit is not known: you may not list them")
+		return project.Known{State: project.Awaited}
+	case err != nil:
 		return project.Known{State: project.Refused, Err: fmt.Errorf("list AppProjects: %w", err)}
 	}
 	known := project.Known{State: project.Listed}
@@ -44,7 +50,7 @@ func (c *Cluster) readProjects(ctx context.Context, key app.Key, how *controller
 		how.projects = project.Known{State: project.Unserved}
 		return
 	}
-	how.projects, how.settings = c.projects(ctx, key), map[string]object.Object{}
+	how.projects, how.settings = c.projects(ctx, key, how), map[string]object.Object{}
 	namespaces := map[string]bool{key.Namespace: true}
 	for _, p := range how.projects.All {
 		namespaces[p.Namespace] = true
