@@ -249,6 +249,8 @@ func setStatus(t *testing.T, c *kubetest.Cluster, o object.Object, status map[st
 // TestACheckBeforeAndAfterAnInstallation runs the command without a controller, with one, and with one that lacks a role.
 func TestACheckBeforeAndAfterAnInstallation(t *testing.T) {
 	c, bin := installed(t), truceProgram(t)
+	// The apps of other tests go with their namespaces, and some may be there still.
+	c.Kubectl(t, "delete", "applications.argoproj.io,kustomizations.kustomize.toolkit.fluxcd.io", "--all", "-A", "--timeout=120s")
 	check := func() (int, map[string]string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), bin, "check", "-o", "json")
