@@ -98,7 +98,7 @@ func newClient(config *rest.Config, term *lease.Term) (*Client, error) {
 	if i := config.Impersonate; i.UserName == "" && (len(i.Groups) > 0 || i.UID != "" || len(i.Extra) > 0) {
 		return nil, fmt.Errorf("connect to %s: impersonate: groups without a user name", config.Host)
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reaching{next, config.Host} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reaching{rereading{next}, config.Host} })
 	h, err := httpClient(config, term)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)
