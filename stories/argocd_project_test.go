@@ -2,6 +2,7 @@ package stories
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 const settingsFile = `
@@ -93,7 +95,7 @@ func TestAnAppProjectBoundsItsApplications(t *testing.T) {
 	w.kubectl("-n", w.ns, "get", "configmap", "settings") // the project does not let the Application delete it
 }
 
-// TestAProjectOutlivesItsApplications: an app of apps has the project of its Applications, which is there before them, and goes after them: none of them is refused.
+// TestAProjectOutlivesItsApplications: an app of apps has the project of its Applications, which is there before them, so that none is refused, and goes after them.
 func TestAProjectOutlivesItsApplications(t *testing.T) {
 	w := newArgoWorld(t, app.Policy{}, document3)
 	project := fmt.Sprintf(`{apiVersion: argoproj.io/v1alpha1, kind: AppProject, metadata: {name: team, namespace: %s}, spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}}`, w.ns)
@@ -104,11 +106,20 @@ func TestAProjectOutlivesItsApplications(t *testing.T) {
 	w.application("root", "argo", automated)
 	w.inSync("root")
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "health", "status") == "Healthy" })
+	if got := w.happened("my-app", journal.Failed); len(got) > 0 {
+		t.Errorf("the Application was refused: %q", got)
+	}
 	w.repo.Remove("argo/project.yaml", "argo/my-app.yaml")
 	w.inSync("root")
 	w.goes(deployments, "my-app")
-	if got := w.happened("my-app", journal.Failed); len(got) > 0 {
-		t.Errorf("the Application was refused: %q", got)
+	var deleted []string
+	for _, e := range w.Audit(t, func(e kubetest.Entry) bool {
+		return w.byTruce(e) && e.Verb == "delete" && e.Namespace == w.ns && (e.Name == "team" || e.Name == "my-app")
+	}) {
+		deleted = append(deleted, e.Resource.Resource)
+	}
+	if first, then := slices.Index(deleted, "applications"), slices.Index(deleted, "appprojects"); first < 0 || then < first {
+		t.Errorf("deleted were, in this order, %q", deleted)
 	}
 }
 
