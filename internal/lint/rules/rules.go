@@ -178,6 +178,7 @@ func CheckAgainst(base, s discover.Discovery) []Finding {
 }
 
 func newChecker(s discover.Discovery) *checker {
+	s.Units = slices.Clone(s.Units) // what was discovered may be checked again, also as the base of another
 	shareSettings(s)
 	return &checker{discovery: s, files: files{survey: s}, catalogue: claim.Builtin(), schemas: schemasOf(s)}
 }
