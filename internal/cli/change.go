@@ -2,7 +2,7 @@ package cli
 
 import (
 	"fmt"
-	"slices"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -65,8 +65,8 @@ func completeFrom(all ...string) completion {
 	}
 }
 
-// change is what the flags ask for, and how many of them were given.
-func (c *changeFlags) change() (dialect.Change, int, error) {
+// change is what the flags ask for.
+func (c *changeFlags) change() (dialect.Change, error) {
 	out := dialect.Change{
 		Repo: changedFlag(c.set, "repo", c.repo), Path: changedFlag(c.set, "path", c.path), Revision: changedFlag(c.set, "revision", c.revision),
 		Project: changedFlag(c.set, "project", c.project), Server: changedFlag(c.set, "dest-server", c.server),
@@ -82,21 +82,19 @@ func (c *changeFlags) change() (dialect.Change, int, error) {
 	out.Files = c.files.change(c.set)
 	var err error
 	if out.Ignore, err = parseDifferences(c.ignore); err != nil {
-		return out, 0, err
+		return out, err
 	}
 	if out.Overlay, err = c.overlay.change(c.set); err != nil {
-		return out, 0, err
+		return out, err
 	}
 	if out.Chart, err = c.chart.change(c.set); err != nil {
-		return out, 0, err
+		return out, err
 	}
 	if out.Source, err = c.source.choice(c.set); err != nil {
-		return out, 0, err
+		return out, err
 	}
-	if out.Policy, err = parseSyncPolicy(c.policy); err != nil {
-		return out, 0, err
-	}
-	return out, c.count(), nil
+	out.Policy, err = parseSyncPolicy(c.policy)
+	return out, err
 }
 
 // changedFlag is the value of a flag that was on the command line, nil for another.
@@ -107,22 +105,10 @@ func changedFlag[T any](s *pflag.FlagSet, flag string, value T) *T {
 	return &value
 }
 
-// changing are the flags of a change: the others are about how it is made.
-var changing = map[string]bool{
-	"repo": true, "path": true, "revision": true, "project": true, "dest-server": true, "dest-name": true, "dest-namespace": true,
-	"sync-policy": true, "auto-prune": true, "self-heal": true, "allow-empty": true, "sync-option": true, "sync-retry-limit": true,
-	"sync-retry-backoff-duration": true, "sync-retry-backoff-max-duration": true, "sync-retry-backoff-factor": true,
-	"sync-retry-refresh": true, "revision-history-limit": true, "ignore-difference": true,
-}
-
-func (c *changeFlags) count() int {
-	n := 0
-	c.set.Visit(func(f *pflag.Flag) {
-		if changing[f.Name] || slices.Contains(overlaying, f.Name) || slices.Contains(charting, f.Name) || slices.Contains(choosing, f.Name) {
-			n++
-		}
-	})
-	return n
+// isEmptyChange reports whether a change asks for nothing. Which source it is about is no change by itself.
+func isEmptyChange(c dialect.Change) bool {
+	c.Source = ""
+	return reflect.DeepEqual(c, dialect.Change{})
 }
 
 // parseSyncPolicy reads --sync-policy, with argocd's aliases.

@@ -20,13 +20,6 @@ type chartChangeFlags struct {
 	skipCRDs, skipTests, noSchemas           bool
 }
 
-// charting are their names.
-var charting = []string{
-	"helm-chart", "release-name", "helm-namespace", "helm-version", "helm-kube-version", "helm-api-versions", "parameter", "helm-set", "helm-set-string",
-	"helm-set-file", "values", "values-literal-file", "helm-pass-credentials", "ignore-missing-value-files", "helm-skip-crds", "helm-skip-tests",
-	"helm-skip-schema-validation",
-}
-
 func (c *chartChangeFlags) add(s *pflag.FlagSet) {
 	s.StringVar(&c.chart, "helm-chart", "", "name of a chart in a Helm repository")
 	s.StringVar(&c.release, "release-name", "", "name of the chart's release")
@@ -90,28 +83,6 @@ type sourceFlags struct {
 	name     string
 }
 
-// filesFlags are those of argocd about directories of plain manifests.
-type filesFlags struct {
-	recurse          bool
-	include, exclude string
-}
-
-// choosing are their names.
-var choosing = []string{"directory-recurse", "directory-include", "directory-exclude"}
-
-func (f *filesFlags) add(s *pflag.FlagSet) {
-	s.BoolVar(&f.recurse, "directory-recurse", false, "read the directories below the directory, too")
-	s.StringVar(&f.include, "directory-include", "", "a glob of the only files that are read")
-	s.StringVar(&f.exclude, "directory-exclude", "", "a glob of files that are left out")
-}
-
-// change is what the flags ask for.
-func (f *filesFlags) change(s *pflag.FlagSet) overlay.FilesChange {
-	return overlay.FilesChange{
-		Recurse: changedFlag(s, "directory-recurse", f.recurse), Include: changedFlag(s, "directory-include", f.include), Exclude: changedFlag(s, "directory-exclude", f.exclude),
-	}
-}
-
 func (f *sourceFlags) add(s *pflag.FlagSet) {
 	s.IntVar(&f.position, "source-position", 0, "place of the source in spec.sources, counted from 1")
 	s.StringVar(&f.name, "source-name", "", "name of the source in spec.sources")
@@ -128,4 +99,23 @@ func (f *sourceFlags) choice(s *pflag.FlagSet) (string, error) {
 		return strconv.Itoa(f.position), nil
 	}
 	return f.name, nil
+}
+
+// filesFlags are those of argocd about directories of plain manifests.
+type filesFlags struct {
+	recurse          bool
+	include, exclude string
+}
+
+func (f *filesFlags) add(s *pflag.FlagSet) {
+	s.BoolVar(&f.recurse, "directory-recurse", false, "read the directories below the directory, too")
+	s.StringVar(&f.include, "directory-include", "", "a glob of the only files that are read")
+	s.StringVar(&f.exclude, "directory-exclude", "", "a glob of files that are left out")
+}
+
+// change is what the flags ask for.
+func (f *filesFlags) change(s *pflag.FlagSet) overlay.FilesChange {
+	return overlay.FilesChange{
+		Recurse: changedFlag(s, "directory-recurse", f.recurse), Include: changedFlag(s, "directory-include", f.include), Exclude: changedFlag(s, "directory-exclude", f.exclude),
+	}
 }

@@ -60,7 +60,7 @@ func (f *appFlags) create() *cobra.Command {
 }
 
 func (c *createFlags) run(ctx context.Context, args []string) error {
-	change, _, err := c.change()
+	change, err := c.change()
 	if err != nil {
 		return err
 	}

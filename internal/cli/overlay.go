@@ -16,13 +16,6 @@ type overlayFlags struct {
 	forceLabels, forceAnnotations, missing bool
 }
 
-// overlaying are their names.
-var overlaying = []string{
-	"nameprefix", "namesuffix", "kustomize-namespace", "kustomize-version", "kustomize-image", "kustomize-replica",
-	"kustomize-common-label", "kustomize-common-annotation", "kustomize-label-without-selector", "kustomize-label-include-templates",
-	"kustomize-force-common-label", "kustomize-force-common-annotation", "ignore-missing-components",
-}
-
 func (o *overlayFlags) add(s *pflag.FlagSet) {
 	s.StringVar(&o.prefix, "nameprefix", "", "prefix of the objects' names")
 	s.StringVar(&o.suffix, "namesuffix", "", "suffix of the objects' names")

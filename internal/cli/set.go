@@ -55,11 +55,11 @@ func (f *appFlags) set() *cobra.Command {
 }
 
 func (s *setFlags) run(ctx context.Context, args []string) error {
-	change, n, err := s.change()
+	change, err := s.change()
 	if err != nil {
 		return err
 	}
-	if n == 0 {
+	if isEmptyChange(change) {
 		return s.program.nothingToDo("Please set at least one option to update")
 	}
 	return s.alter(ctx, args, change, s.writeFlags, "set")

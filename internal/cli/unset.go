@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"maps"
-	"reflect"
 	"slices"
 	"strconv"
 
@@ -92,7 +91,7 @@ func (u *unsetFlags) run(ctx context.Context, args []string) error {
 	if u.literal {
 		c.Chart.Values = new(string)
 	}
-	if reflect.DeepEqual(c, dialect.Change{}) {
+	if isEmptyChange(c) {
 		return u.program.nothingToDo("Please set at least one option to unset")
 	}
 	var err error
