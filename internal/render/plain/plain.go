@@ -20,7 +20,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/glob"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/render/lfs"
 )
 
 // Renderer reads plain manifests. The zero value is ready.
@@ -76,7 +75,7 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 func readManifest(r render.Request, file string) ([]byte, error) {
 	data, err := render.ReadFile(r.Files, file, r.Limits.OrDefault().FileBytes)
 	if err == nil {
-		err = lfs.RefusePointer(data)
+		err = refusePointer(data)
 	}
 	if err != nil {
 		return nil, &render.Error{File: file, Err: err}
