@@ -212,7 +212,9 @@ func (t *stepPrinter) news(a view.Summary, said map[string]string) {
 }
 
 // awaitsSync reports whether a person has to request the sync that an app needs.
-func awaitsSync(a view.Summary) bool { return a.OnRequest && a.State.Sync == report.OutOfSync }
+func awaitsSync(a view.Summary) bool {
+	return a.OnRequest && a.State.Sync == report.OutOfSync && !a.State.Suspended && !a.Observed
+}
 
 func hasFailed(a view.Summary) bool {
 	return a.State.Ready == report.NotReady && !a.State.Suspended && !awaitsSync(a) && a.Settled

@@ -22,6 +22,8 @@ func TestARolloutIsNotFailedThatAPersonRequests(t *testing.T) {
 	}{
 		"on request":            {view.Summary{OnRequest: true, State: missing}, "OutOfSync, and synced on request: truce app sync web -n shop", false},
 		"on request and broken": {view.Summary{OnRequest: true, State: broken, Message: "render: no such file"}, "failed: render: no such file", true},
+		"suspended":             {view.Summary{OnRequest: true, State: missing.Suspend()}, "suspended", false},
+		"only observed":         {view.Summary{OnRequest: true, Observed: true, State: report.State{Sync: report.OutOfSync, Ready: report.ReadyUnknown}}, "only observed", false},
 		"automated":             {view.Summary{State: missing, Message: "forbidden"}, "failed: forbidden", true},
 	} {
 		c.is.Key, c.is.Settled, c.is.Revision = app.Key{Namespace: "shop", Name: "web"}, true, strings.Repeat("0", 40)
