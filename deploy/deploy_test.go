@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -107,7 +108,7 @@ func TestTheServerKeepsTheFieldsOfTheDocuments(t *testing.T) {
 		if diff := cmp.Diff(written["spec"], spec); diff != "" {
 			t.Errorf("%s (-written +stored):\n%s", path, diff)
 		}
-		a := flux.Kustomizations{}.App(stored, app.Policy{})
+		a := flux.Kustomizations{}.App(stored, policy.Policy{})
 		if len(a.Problems) > 0 || len(a.Notes) > 0 {
 			t.Errorf("%s: problems %q, notes %q", path, a.Problems, a.Notes)
 		}
@@ -138,7 +139,7 @@ func TestTheServerKeepsWhatAnApplicationSays(t *testing.T) {
 			t.Errorf("%s (-written +stored):\n%s", key, diff)
 		}
 	}
-	a := argocd.Applications{}.App(stored, app.Policy{})
+	a := argocd.Applications{}.App(stored, policy.Policy{})
 	if len(a.Problems) > 0 || len(a.Notes) != 1 || a.SyncRequest.Revision != "main" {
 		t.Errorf("problems %q, notes %q, order %+v", a.Problems, a.Notes, a.SyncRequest)
 	}
@@ -163,7 +164,7 @@ spec:
   sourceRef: {kind: GitRepository, name: a}
   ignoreDifferences:
   - jsonPatches: [{op: replace, path: /spec/replicas, value: 5}]`)
-	a := flux.Kustomizations{}.App(get(t, c, ns, "ks", "replace"), app.Policy{})
+	a := flux.Kustomizations{}.App(get(t, c, ns, "ks", "replace"), policy.Policy{})
 	want := []app.Problem{{
 		Field: "spec.ignoreDifferences[0].jsonPatches[0].op", Reason: "op replace would set a value; only remove has a meaning here",
 	}}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -80,7 +80,7 @@ func truceKubeconfig(t *testing.T, c *kubetest.Cluster) string {
 
 // TestTruceHasTheInstalledAccount shows, where it is asked for, that no request of truce has other rights than the installed ones.
 func TestTruceHasTheInstalledAccount(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	want := "system:serviceaccount:" + accountNamespace + ":truce"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -25,7 +25,7 @@ spec:
 func TestWhatWasAddedBeforeUsStays(t *testing.T) {
 	w := offWorld(t, document3)
 	w.piped(replaceNS(bornBefore, w.ns), "create")
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -41,14 +41,14 @@ func TestWhatWasAddedBeforeUsStays(t *testing.T) {
 	w.heals(d, given)
 
 	stop()
-	stop = w.start(app.Policy{Additions: app.AdditionsCorrect})
+	stop = w.start(policy.Policy{Additions: policy.AdditionsCorrect})
 	reported("it was there before truce took the object over")
 	w.returns(t, d, func() { w.kubectl("label", "deployment/my-app", "after=x") })
 	w.heals(d, given)
 
 	stop()
 	w.cache = t.TempDir() // the memory is lost
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	reported("it may have been there before truce took the object over")
 	w.heals(d, given)
 	w.always(d, 0, given)
@@ -60,7 +60,7 @@ func TestWhatAnAdoptionMakesOursIsNoAddition(t *testing.T) {
 	t.Parallel()
 	t.Run("observed before", func(t *testing.T) {
 		adoption(t, func(w *world, adopt func()) {
-			w.start(app.Policy{Mode: app.Observe})
+			w.start(policy.Policy{Mode: policy.Observe})
 			w.finds(appKeyOf("Kustomization", w.ns, "web"), ".metadata.labels.before", anything)
 			adopt()
 		})
@@ -68,7 +68,7 @@ func TestWhatAnAdoptionMakesOursIsNoAddition(t *testing.T) {
 	t.Run("at once", func(t *testing.T) {
 		adoption(t, func(w *world, adopt func()) {
 			adopt()
-			w.start(app.Policy{Mode: app.Observe})
+			w.start(policy.Policy{Mode: policy.Observe})
 		})
 	})
 }
@@ -119,7 +119,7 @@ apiVersion: v1
 kind: Secret
 metadata: {name: empty, namespace: NAMESPACE}
 `)
-	log := w.logged(app.Policy{Additions: app.AdditionsReport})
+	log := w.logged(policy.Policy{Additions: policy.AdditionsReport})
 	w.app("my-app", "./app", defaultSpec)
 	w.ready("my-app")
 	const plain, coded = "correct-horse", "Y29ycmVjdC1ob3JzZQ=="

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -94,7 +95,7 @@ func (w *world) ofArgo() app.Key { return appKeyOf("Application", w.ns, "my-app"
 // myApp is a Flux app of document3 that is brought out, and a watch of its Deployment.
 func myApp(t *testing.T, spec string) (*world, *kubetest.Recorder) {
 	t.Helper()
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec+spec)
 	w.ready("my-app")
 	return w, w.Watch(t, deployments, w.ns, "my-app")
@@ -107,7 +108,7 @@ func (w *world) becomesAgain(d *kubetest.Recorder, then map[string]any) {
 }
 
 // logged is start, and returns what truce has logged until then.
-func (w *world) logged(process app.Policy) func() string {
+func (w *world) logged(process policy.Policy) func() string {
 	w.t.Helper()
 	var lines record
 	w.run(compose.RunOptions{Settings: controller.Settings{Process: process, Log: slog.New(slog.NewTextHandler(io.MultiWriter(&lines, w.t.Output()), nil))}})

@@ -5,15 +5,15 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/fight"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestAnApplicationTellsWhatPeopleAddAndLeavesIt: Argo CD itself neither shows nor removes it.
 func TestAnApplicationTellsWhatPeopleAddAndLeavesIt(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document3)
+	w := newArgoWorld(t, policy.Policy{}, document3)
 	w.application("my-app", "apps/my-app", automated)
 	w.inSync("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -94,7 +94,7 @@ func TestASuspendedAppKeepsAdditionsUntilItIsResumed(t *testing.T) {
 
 // TestAnAdditionThatComesBackAgainAndAgainIsContested is about a program that adds what it does not find.
 func TestAnAdditionThatComesBackAgainAndAgainIsContested(t *testing.T) {
-	w := newWorld(t, app.Policy{Additions: app.AdditionsCorrect}, document3)
+	w := newWorld(t, policy.Policy{Additions: policy.AdditionsCorrect}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")

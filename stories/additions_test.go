@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -139,7 +139,7 @@ func patchArgs(kind, name, patch string) []string {
 
 // TestWhatPeopleAddByHandIsTakenAway is the property that additions and their removal give back exactly the object that Git alone gives.
 func TestWhatPeopleAddByHandIsTakenAway(t *testing.T) {
-	w := newWorld(t, app.Policy{}, additionFiles)
+	w := newWorld(t, policy.Policy{}, additionFiles)
 	w.app("web", "./app", defaultSpec)
 	w.ready("web")
 	for _, x := range handEdits {

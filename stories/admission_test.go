@@ -3,7 +3,7 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -24,7 +24,7 @@ spec:
 func TestAdmissionThatChangesWhatGitNames(t *testing.T) {
 	w := offWorld(t, teamOfGit)
 	w.teamPolicy()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	web := w.Watch(t, deployments, w.ns, "web")
 	w.ready("app")
@@ -46,7 +46,7 @@ func TestAdmissionThatChangesWhatGitNames(t *testing.T) {
 
 // TestAdmissionThatBeginsLater is met by the first correction, which reports that it restored nothing.
 func TestAdmissionThatBeginsLater(t *testing.T) {
-	w := newWorld(t, app.Policy{}, teamOfGit)
+	w := newWorld(t, policy.Policy{}, teamOfGit)
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	web := w.Watch(t, deployments, w.ns, "web")

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -91,7 +91,7 @@ func TestTheCommandAdoptsWhatTheOtherHasLetGo(t *testing.T) {
 	t.Cleanup(func() { w.freed(kustomizations, "web") })
 	w.kubectl(append([]string{"patch", flux.cr, "--type=merge", "-p", flux.list(w)}, flux.sub...)...)
 	w.repo.Remove("apps/web/old.yaml")
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	truce := w.truce()
 	d := w.Watch(t, deployments, w.ns, "web")
 
@@ -153,7 +153,7 @@ func TestTheCommandSaysThatNoControllerRuns(t *testing.T) {
 	truce := w.truce()
 	w.saysOf(truce, 1, "adopt web", "to be adopted (beside)", "no controller says that it works for namespace "+w.ns, "it is done as soon as one runs")
 	d := w.Watch(t, deployments, w.ns, "web")
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.await(d, func(o *unstructured.Unstructured) bool { return isOurs(o, "kustomize-controller") })
 	w.saysOf(truce, 0, "adopt web", "adopted already", "adopted (beside), 4 objects")
 }
@@ -176,7 +176,7 @@ func TestAHookOfArgoCDIsNoPartOfAnAdoption(t *testing.T) {
 	w.kubectl("patch", besideArgo.cr, "--type=merge", "-p", listed)
 	synced := `[{"id":0,"deployedAt":"2026-01-02T03:04:05Z","revision":"` + w.repo.Git("rev-parse", "HEAD") + `","source":{"repoURL":"file://` + w.repo.Dir + `","path":"apps/web"}}]`
 	w.kubectl("patch", besideArgo.cr, "--type=merge", "-p", `{"status":{"history":`+synced+`}}`)
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	w.kubectl(besideArgo.stop...)
 	truce := w.truce()
 
@@ -207,7 +207,7 @@ func TestTheTrackingLabelThatArgoCDIsSetToStays(t *testing.T) {
 	t.Cleanup(func() { w.freed(applications, "web") })
 	w.kubectl("patch", labelled.cr, "--type=merge", "-p", labelled.list(w))
 	w.repo.Remove("apps/web/old.yaml")
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	w.kubectl(labelled.stop...)
 	s := w.Watch(t, configmaps, w.ns, "settings")
 	w.await(s, exists)

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -26,7 +27,7 @@ func (w *world) adoptedAlone(other neighbour, how birth) (truce func(...string) 
 	other.app(w)
 	w.t.Cleanup(func() { w.freed(other.kind, "web") })
 	d, s = w.Watch(w.t, deployments, w.ns, "web"), w.Watch(w.t, configmaps, w.ns, "settings")
-	w.run(compose.RunOptions{Settings: controller.Settings{Process: app.Policy{Mode: app.Observe}}, Windows: shortWindows})
+	w.run(compose.RunOptions{Settings: controller.Settings{Process: policy.Policy{Mode: policy.Observe}}, Windows: shortWindows})
 	truce = w.truce()
 	w.saysOf(truce, 0, "adopt web", "adopted (alone), 3 objects")
 	ours := func(o *unstructured.Unstructured) bool { return isOurs(o, other.manager) }
@@ -192,7 +193,7 @@ func TestAControllerElsewhereIsSeenByItsStatus(t *testing.T) {
 	t.Cleanup(func() { w.freed(kustomizations, "web") })
 	w.kubectl("patch", besideFlux.cr, "--type=merge", "-p", besideFlux.list(w), "--subresource=status", "--field-manager=gotk-kustomize-controller")
 	w.kubectl("annotate", besideFlux.cr, "truce.dev/mode=observe")
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	truce := w.truce()
 	w.saysOf(truce, 1, "adopt web --dry-run", "Flux still reconciles it (gotk-kustomize-controller wrote its status at ", "it may run outside this cluster", "flux suspend kustomization web")
 	w.saysOf(truce, 0, "app list", "(Flux's)")
@@ -223,7 +224,7 @@ func TestAnArgoCDElsewhereIsSeenByItsStatus(t *testing.T) {
 	t.Cleanup(func() { w.freed(applications, "web") })
 	w.kubectl("patch", besideArgo.cr, "--type=merge", "-p", besideArgo.list(w), "--field-manager=argocd-application-controller")
 	w.kubectl("annotate", besideArgo.cr, "truce.dev/mode=observe")
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	truce := w.truce()
 	w.saysOf(truce, 1, "adopt application/web --dry-run", "Argo CD still reconciles it (argocd-application-controller wrote its status at ", "it may run outside this cluster",
 		"kubectl annotate application web", "argocd.argoproj.io/skip-reconcile=true")
@@ -252,7 +253,7 @@ func TestAKustomizationThatIsDeletedAfterItsAdoptionIsPruned(t *testing.T) {
 	t.Cleanup(func() { w.freed(kustomizations, "web") })
 	const flux = "finalizers.fluxcd.io"
 	w.kubectl("patch", besideFlux.cr, "--type=merge", "-p", `{"metadata":{"finalizers":["`+flux+`"]}}`)
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	w.kubectl(besideFlux.stop...)
 	w.kubectl("annotate", besideFlux.cr, "truce.dev/mode=enforce", "truce.dev/adopted=beside")
 	s := w.Watch(t, configmaps, w.ns, "settings")

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -191,7 +191,7 @@ func TestAdoptionChangesNoValueAndReleaseGivesAllBack(t *testing.T) {
 			s := w.Watch(t, configmaps, w.ns, "settings")
 			w.await(s, exists)
 			began, settings := len(d.Values()), len(s.Values())
-			w.start(app.Policy{Mode: app.Observe})
+			w.start(policy.Policy{Mode: policy.Observe})
 
 			w.kubectl(c.neighbour.stop...)
 			w.kubectl("annotate", c.neighbour.cr, "truce.dev/mode=enforce", "truce.dev/adopted=beside")

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestNoObjectIsCreatedBeforeItsInventory refuses every write of the app's inventory, and then creates an autoscaler of a Deployment that the
@@ -32,7 +32,7 @@ spec:
 		refused.Add(1)
 		return refusing(r, 500, "InternalError")
 	})
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("web", "./app", defaultSpec)
 	w.until("a refused inventory", func() bool { return refused.Load() > 0 })
 	w.Apply(t, `

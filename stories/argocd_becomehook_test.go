@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestAnObjectThatBecomesAHookIsDeletedAndRuns: as in Argo CD, also where the Application does not prune. The way back needs no deletion.
@@ -13,7 +13,7 @@ func TestAnObjectThatBecomesAHookIsDeletedAndRuns(t *testing.T) {
 	all := func(value, more string) string {
 		return replace(t, configMap("web"), `"k":"web"`, `"k":"`+value+`"`) + jobHook("early", more, "1") + jobHook("late", strings.ReplaceAll(more, "PreSync", "PostSync"), "1")
 	}
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+all("1", ""))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+all("1", ""))
 	w.application("web", "app", "\nsyncPolicy: {automated: {selfHeal: true}, retry: {limit: 0}}")
 	w.inSync("web")
 	early, late := w.exists(jobs, "early").GetUID(), w.exists(jobs, "late").GetUID()

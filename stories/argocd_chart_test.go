@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -31,7 +31,7 @@ func (w *world) atVersion(name, version string) *unstructured.Unstructured {
 }
 
 func TestAnApplicationOfAChartOfARepository(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- none --\n")
+	w := newArgoWorld(t, policy.Policy{}, "-- none --\n")
 	charts, registry := charttest.New(t), ocitest.New(t)
 	charts.Demand("robot", "hunter22")
 	charts.Push("web", "1.0.0", map[string]string{"templates/c.yaml": chartValue, "values.yaml": "who: chart", "values-prod.yaml": "who: prod"})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -32,7 +32,7 @@ func (w *world) heldBy(name string, finalizers ...string) {
 }
 
 func TestHooksOfTheEndOfAnApplication(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+hooksOfTheEnd("1"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+hooksOfTheEnd("1"))
 	w.application("web", "app", automated)
 	w.inSync("web")
 	w.heldBy("web", preDeleteFinalizer, preDeleteFinalizer+"/cleanup", postDeleteFinalizer, postDeleteFinalizer+"/cleanup")
@@ -80,7 +80,7 @@ func TestHooksOfTheEndOfAnApplication(t *testing.T) {
 // TestHooksOfTheEndThatFail block a deletion, before the objects and after them, and run again on a refresh.
 func TestHooksOfTheEndThatFail(t *testing.T) {
 	hooks := configMap("web") + jobHook("backup", "argocd.argoproj.io/hook: PreDelete", "1") + jobHook("notify", "argocd.argoproj.io/hook: PostDelete", "1")
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+hooks+"-- stays/all.yaml --\n"+strings.NewReplacer("backup", "stays-backup", "notify", "stays-notify", "web", "stays").Replace(hooks))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+hooks+"-- stays/all.yaml --\n"+strings.NewReplacer("backup", "stays-backup", "notify", "stays-notify", "web", "stays").Replace(hooks))
 	w.application("web", "app", automated)
 	w.Apply(t, replace(t, w.applicationText("stays", "stays", automated), ", finalizers: [resources-finalizer.argocd.argoproj.io]", ""))
 	w.inSync("web")
@@ -134,7 +134,7 @@ apiVersion: NAMESPACE.example.com/v2
 kind: Gadget
 metadata: {name: a, namespace: NAMESPACE}
 `
-	w := newArgoWorld(t, app.Policy{}, kind)
+	w := newArgoWorld(t, policy.Policy{}, kind)
 	w.application("web", "app", automated)
 	w.inSync("web")
 	w.Apply(t, "apiVersion: "+w.ns+".example.com/v2\nkind: Gadget\nmetadata: {name: of-others, namespace: "+w.ns+"}\nspec: {size: 3}\n")

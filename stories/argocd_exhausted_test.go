@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -17,7 +17,7 @@ func fixedObject(value string) string {
 // TestAnAutomatedOperationIsNotTriedBeyondItsRetries: as in Argo CD what could not be applied waits for another revision, a sync or another spec. What
 // was applied stays as Git has it.
 func TestAnAutomatedOperationIsNotTriedBeyondItsRetries(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/web.yaml --\n"+configMap("web")+"-- app/fixed.yaml --\n"+fixedObject("one"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/web.yaml --\n"+configMap("web")+"-- app/fixed.yaml --\n"+fixedObject("one"))
 	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, retry: {limit: 1, backoff: {duration: 10ms}}}")
 	w.inSync("web")
 	web := func(value string) string { return strings.Replace(configMap("web"), `"k":"web"`, `"k":"`+value+`"`, 1) }
@@ -69,7 +69,7 @@ func TestASyncOrAnotherSpecTriesWhatHasFailed(t *testing.T) {
 		"a sync": `{"operation":{"sync":{}}}`, "another spec": `{"spec":{"syncPolicy":{"retry":{"limit":2}}}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newArgoWorld(t, app.Policy{}, "-- app/fixed.yaml --\n"+fixedObject("one")+"-- app/web.yaml --\n"+configMap("web"))
+			w := newArgoWorld(t, policy.Policy{}, "-- app/fixed.yaml --\n"+fixedObject("one")+"-- app/web.yaml --\n"+configMap("web"))
 			w.application("web", "app", "\nsyncPolicy: {automated: {selfHeal: true}, retry: {limit: 0}}")
 			w.inSync("web")
 			w.repo.Commit(map[string]string{"app/fixed.yaml": fixedObject("two")}, "two")
@@ -90,7 +90,7 @@ func TestASyncOrAnotherSpecTriesWhatHasFailed(t *testing.T) {
 // TestAKindThatIsServedLateIsAppliedAfterTheRetries: that it was not served is no failure of what Git describes, and passes without a commit.
 func TestAKindThatIsServedLateIsAppliedAfterTheRetries(t *testing.T) {
 	w := offArgoWorld(t, "-- app/web.yaml --\n"+configMap("web")+"-- app/thing.yaml --\napiVersion: NAMESPACE.example/v1\nkind: Thing\nmetadata: {name: late}\n")
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.application("web", "app", "\nsyncPolicy: {automated: {selfHeal: true}, retry: {limit: 1, backoff: {duration: 10ms}}}")
 	w.becomes("web", func(o *unstructured.Unstructured) bool {
 		n, _, _ := unstructured.NestedInt64(o.Object, "status", "operationState", "retryCount")
@@ -100,7 +100,7 @@ func TestAKindThatIsServedLateIsAppliedAfterTheRetries(t *testing.T) {
 		w.refresh("web")
 	}
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.refresh("web")
 	group := w.ns + ".example"
 	w.Apply(t, strings.ReplaceAll(`

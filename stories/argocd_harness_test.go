@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,7 +26,7 @@ syncPolicy: {automated: {prune: true}}`
 )
 
 // newArgoWorld is newWorld, for stories of Applications.
-func newArgoWorld(t *testing.T, process app.Policy, files string) *world {
+func newArgoWorld(t *testing.T, process policy.Policy, files string) *world {
 	t.Helper()
 	return newWorld(t, process, files)
 }

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -58,7 +58,7 @@ func indentLines(text, by string) string {
 }
 
 func TestAnApplicationOfAChart(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, chartForArgo)
+	w := newArgoWorld(t, policy.Policy{}, chartForArgo)
 	d, c := w.Watch(t, deployments, w.ns, "web"), w.Watch(t, configmaps, w.ns, "web")
 	w.chartApplication("web", "charts/web", chartSource)
 	o := w.inSync("web")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -54,7 +54,7 @@ func (w *world) operates(name, phase, hooks string) *unstructured.Unstructured {
 }
 
 func TestHooksOfAnOperationRunOnceAndInTheirOrder(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+plainHooks("1"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+plainHooks("1"))
 	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, retry: {limit: 0}}")
 	w.exists(jobs, "first")
 	waits := w.operates("web", "Running", "PreSync first Running")
@@ -170,7 +170,7 @@ func hooksOfWaves(value string) string {
 }
 
 func TestHooksOfOneWaveRunAtOnce(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+hooksOfWaves("1"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+hooksOfWaves("1"))
 	w.application("web", "app", "\nsyncPolicy: {automated: {}, retry: {limit: 0}}")
 	w.exists(jobs, "one")
 	w.exists(jobs, "other")
@@ -197,7 +197,7 @@ func TestHooksOfOneWaveRunAtOnce(t *testing.T) {
 }
 
 func TestAnOperationWithoutHooks(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+configMap("web")+jobHook("before", "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"-1\"", "1"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+configMap("web")+jobHook("before", "argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"-1\"", "1"))
 	w.application("web", "app", "")
 	w.outOfSync("web")
 	if _, got := w.truce()("app", "diff", "web"); !strings.Contains(got, "hook PreSync: Job.batch "+w.ns+"/before would run (app/all.yaml:") {
@@ -219,7 +219,7 @@ func TestTheStatusHasWhatIsThereOfHooks(t *testing.T) {
 			strings.ReplaceAll(jobHook("task", "", "1"), "busybox:1.37", image) +
 			strings.ReplaceAll(jobHook(hook, "argocd.argoproj.io/hook: PreSync", "1"), "busybox:1.37", "hook:"+hook)
 	}
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+all("one", "busybox:1.37"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+all("one", "busybox:1.37"))
 	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true}, retry: {limit: 0}}")
 	w.exists(jobs, "one")
 	w.endJob("one", "Complete")

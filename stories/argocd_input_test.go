@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // wrong are Applications that cannot be done as they are written: the text to replace in a good one, by what, and what is said of it.
@@ -29,7 +29,7 @@ var wrong = map[string]struct{ before, after, kind, want string }{
 }
 
 func TestWhatIsWrongWithAnApplicationIsSaidOnItAlone(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a")+configMaps("good", "b"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a")+configMaps("good", "b"))
 	w.application("good", "good", automated)
 	for name, c := range wrong {
 		id := strings.ReplaceAll(name, " ", "-")

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -41,7 +41,7 @@ spec:
 
 // TestFilesOfASourceSayHowItIsRendered: .argocd-source.yaml, and that of one Application, which Argo CD's image updater commits.
 func TestFilesOfASourceSayHowItIsRendered(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, overridden)
+	w := newArgoWorld(t, policy.Policy{}, overridden)
 	c := w.Watch(t, configmaps, w.ns, "web")
 	w.chartApplication("web", "chart", "  helm: {valuesObject: {all: spec, spec: spec}}")
 	o := w.inSync("web")

@@ -7,13 +7,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestAnApplicationTakesWhatArgoCDTakes: of an object that is described twice the last one, a directory with files that are no manifests, and a chart
 // whose definitions another Application has. Seen with Argo CD v3.5.1.
 func TestAnApplicationTakesWhatArgoCDTakes(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("plain", "other")+`
+	w := newWorld(t, policy.Policy{}, configMaps("plain", "other")+`
 -- plain/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: twice}, data: {a: first}}
 -- plain/b.yaml --

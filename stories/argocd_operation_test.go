@@ -3,7 +3,7 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -11,7 +11,7 @@ import (
 // asked for meanwhile follows.
 func TestTheFieldOperationStaysUntilItsEnd(t *testing.T) {
 	w := offArgoWorld(t, "-- app/all.yaml --\n"+configMap("web")+jobHook("before", "argocd.argoproj.io/hook: PreSync", "1"))
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.application("web", "app", manually)
 	w.outOfSync("web")
 	ask := func(operation string) {
@@ -24,7 +24,7 @@ func TestTheFieldOperationStaysUntilItsEnd(t *testing.T) {
 	}
 	w.saysOf(w.truce(), 2, "app sync web --async", "another operation is already in progress")
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // before this truce ends
 	w.refresh("web")
 	if now := w.exists(jobs, "before").GetUID(); now != first {
@@ -56,7 +56,7 @@ func TestTheFieldOperationStaysUntilItsEnd(t *testing.T) {
 
 // TestAnApplicationThatIsSkippedFromTheStartHasNoStatus: an empty one would say that it was compared.
 func TestAnApplicationThatIsSkippedFromTheStartHasNoStatus(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+configMap("web"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+configMap("web"))
 	w.Apply(t, replace(t, w.applicationText("web", "app", ""), "metadata: {name: web,", `metadata: {name: web, annotations: {argocd.argoproj.io/skip-reconcile: "true"},`))
 	t.Cleanup(w.removeApps)
 	w.refresh("web")

@@ -3,12 +3,12 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestBothDialectsGoBackToAnOlderRevision(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("flux", "f")+configMaps("argo", "a"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("flux", "f")+configMaps("argo", "a"))
 	w.app("flux", "./flux", defaultSpec)
 	w.application("argo", "argo", automated)
 	w.ready("flux")

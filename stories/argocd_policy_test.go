@@ -4,12 +4,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestAnApplicationLeavesAnAutoscalerInPeace(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document1)
+	w := newArgoWorld(t, policy.Policy{}, document1)
 	w.application("web", "apps/web/production", automated)
 	d := w.Watch(t, deployments, w.ns, "web")
 	o := w.inSync("web")
@@ -34,7 +34,7 @@ func TestAnApplicationsIgnoredFieldIsNeverWritten(t *testing.T) {
 		"by pointer": "jsonPointers: [/spec/replicas]", "by jq": "jqPathExpressions: [.spec.replicas]", "by manager": "managedFieldsManagers: [kubectl]",
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newArgoWorld(t, app.Policy{}, document3)
+			w := newArgoWorld(t, policy.Policy{}, document3)
 			w.application("my-app", "apps/my-app", automated+`
 ignoreDifferences: [{group: apps, kind: Deploy*, `+rule+`}]`)
 			w.inSync("my-app")
@@ -57,7 +57,7 @@ ignoreDifferences: [{group: apps, kind: Deploy*, `+rule+`}]`)
 }
 
 func TestAnApplicationMakesItsNamespaceAndFillsInWhereNoneIsNamed(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, `
+	w := newArgoWorld(t, policy.Policy{}, `
 -- app/here.yaml --
 apiVersion: v1
 kind: ConfigMap
@@ -98,7 +98,7 @@ syncPolicy:
 
 // TestASyncMayCreateTheNamespace: argocd app sync --sync-option CreateNamespace=true.
 func TestASyncMayCreateTheNamespace(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
+	w := newArgoWorld(t, policy.Policy{}, "-- app/a.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n")
 	made := w.ns + "-made"
 	w.Apply(t, replace(t, w.applicationText("web", "app", manually), "svc, namespace: "+w.ns, "svc, namespace: "+made))
 	t.Cleanup(w.removeApps)
@@ -114,7 +114,7 @@ func TestASyncMayCreateTheNamespace(t *testing.T) {
 }
 
 func TestOnlyAFinalizerTakesTheObjectsAlong(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("with", "a")+configMaps("without", "b"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("with", "a")+configMaps("without", "b"))
 	w.application("with", "with", automated)
 	w.application("without", "without", automated)
 	w.inSync("with")
@@ -130,7 +130,7 @@ func TestOnlyAFinalizerTakesTheObjectsAlong(t *testing.T) {
 }
 
 func TestWhatAnObjectAsksForByAnnotationIsDoneOrSaid(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, `
+	w := newArgoWorld(t, policy.Policy{}, `
 -- app/a.yaml --
 apiVersion: v1
 kind: ConfigMap
@@ -162,7 +162,7 @@ metadata: {name: goes, namespace: NAMESPACE}
 
 // TestAnApplicationThatWasNeverSyncedHoldsNothing: another one that names the same objects applies them, though it comes later.
 func TestAnApplicationThatWasNeverSyncedHoldsNothing(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "shared"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "shared"))
 	w.application("manual", "app", manually)
 	w.outOfSync("manual")
 	w.application("auto", "app", automated)
@@ -177,7 +177,7 @@ func TestAnApplicationThatWasNeverSyncedHoldsNothing(t *testing.T) {
 // TestObjectsOfAKindThatIsNotServedAreInTheirNamespaces: two of one name in two namespaces are no shared resource.
 func TestObjectsOfAKindThatIsNotServedAreInTheirNamespaces(t *testing.T) {
 	const thing = "apiVersion: nowhere.example/v1\nkind: Thing\nmetadata: {name: t}\n"
-	w := newArgoWorld(t, app.Policy{}, "-- app/t.yaml --\n"+thing)
+	w := newArgoWorld(t, policy.Policy{}, "-- app/t.yaml --\n"+thing)
 	w.application("one", "app", automated)
 	w.Apply(w.t, strings.Replace(w.applicationText("two", "app", automated), "destination: {server: https://kubernetes.default.svc, namespace: "+w.ns+"}",
 		"destination: {server: https://kubernetes.default.svc, namespace: elsewhere}", 1))
@@ -192,7 +192,7 @@ func TestObjectsOfAKindThatIsNotServedAreInTheirNamespaces(t *testing.T) {
 }
 
 func TestBothDialectsSideBySide(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("one", "shared", "a")+"-- two/shared.yaml --\n"+
+	w := newArgoWorld(t, policy.Policy{}, configMaps("one", "shared", "a")+"-- two/shared.yaml --\n"+
 		replace(t, configMap("shared"), `"k":"shared"`, `"k":"two"`)+configMaps("two", "b"))
 	w.app("one", "./one", defaultSpec)
 	w.ready("one")
@@ -221,7 +221,7 @@ func TestBothDialectsSideBySide(t *testing.T) {
 // TestAnApplicationWhoseBranchIsGoneSaysSo renames the branch that an Application follows, and back: it has no custom resource of its source
 // that would say it.
 func TestAnApplicationWhoseBranchIsGoneSaysSo(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document3)
+	w := newArgoWorld(t, policy.Policy{}, document3)
 	w.application("my-app", "apps/my-app", automated)
 	w.inSync("my-app")
 	w.repo.Git("branch", "-m", "main", "trunk")

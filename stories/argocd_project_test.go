@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/truce-gitops/truce/internal/compose"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -97,7 +97,7 @@ func TestAnAppProjectBoundsItsApplications(t *testing.T) {
 
 // TestAProjectOutlivesItsApplications: an app of apps has the project of its Applications, which is there before them, so that none is refused, and goes after them.
 func TestAProjectOutlivesItsApplications(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document3)
+	w := newArgoWorld(t, policy.Policy{}, document3)
 	project := fmt.Sprintf(`{apiVersion: argoproj.io/v1alpha1, kind: AppProject, metadata: {name: team, namespace: %s}, spec: {sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]}}`, w.ns)
 	w.repo.Commit(map[string]string{
 		"argo/project.yaml": project, "argo/my-app.yaml": w.inProject("team", automated),

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestAnApplicationsRepositoryElsewhereIsReadWithItsCredentials(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a"))
 	s := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{Username: "me", Password: password})
 	text := replace(t, w.applicationText("web", "app", automated), "file://"+w.repo.Dir, s.URL)
 	w.Apply(t, text)
@@ -37,7 +37,7 @@ stringData: {url: %q, username: me, password: %s}`, w.ns, s.URL, password))
 
 // A sync requested right after a push includes that push, although the next poll is minutes away.
 func TestASyncLooksAtTheRepositoryFirst(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a"))
 	s := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
 	w.Apply(t, replace(t, w.applicationText("web", "app", manually), "file://"+w.repo.Dir, s.URL))
 	t.Cleanup(w.removeApps)

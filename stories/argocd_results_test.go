@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -24,7 +24,7 @@ func operated(o *unstructured.Unstructured) []string {
 
 // TestAnOperationListsWhatItHasApplied: with ApplyOutOfSyncOnly an operation lists the objects that it has written.
 func TestAnOperationListsWhatItHasApplied(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b", "c"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a", "b", "c"))
 	w.application("web", "app", "\nsyncPolicy: {automated: {}, syncOptions: [ApplyOutOfSyncOnly=true]}")
 	if got := operated(w.inSync("web")); !slices.Equal(got, []string{"a", "b", "c"}) {
 		t.Errorf("the first operation lists %v", got)
@@ -45,7 +45,7 @@ func TestAnOperationListsWhatItHasApplied(t *testing.T) {
 
 // TestAnOperationNamesTheRevisionThatWasAskedFor: also where there is no such commit.
 func TestAnOperationNamesTheRevisionThatWasAskedFor(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a"))
 	w.application("web", "app", automated)
 	w.inSync("web")
 	none := strings.Repeat("0123456789", 4)
@@ -61,7 +61,7 @@ func TestAnOperationNamesTheRevisionThatWasAskedFor(t *testing.T) {
 // shown, until it succeeds.
 func TestANamespaceThatIsDeletedByHandFailsTheSelfHeal(t *testing.T) {
 	far := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: far, namespace: NAMESPACE-far}\ndata: {k: far}\n"
-	w := newArgoWorld(t, app.Policy{}, "-- app/far.yaml --\n"+far+"-- app/web.yaml --\n"+configMap("web"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/far.yaml --\n"+far+"-- app/web.yaml --\n"+configMap("web"))
 	home := "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + w.ns + "-far}\n"
 	w.Apply(t, home)
 	w.application("web", "app", "\nsyncPolicy: {automated: {selfHeal: true}, retry: {limit: 100, backoff: {duration: 10ms, factor: 1}}}")
@@ -94,7 +94,7 @@ func TestANamespaceThatIsDeletedByHandFailsTheSelfHeal(t *testing.T) {
 
 // TestMessagesNameTheFilesOfASource: of several sources by the field of the Application, and the file as the source has it.
 func TestMessagesNameTheFilesOfASource(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("one", "a")+"-- two/bad.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
+	w := newArgoWorld(t, policy.Policy{}, configMaps("one", "a")+"-- two/bad.yaml --\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: Bad_Name}\n")
 	at := `repoURL: "file://` + w.repo.Dir + `", targetRevision: main`
 	w.sourcesOf("web", "\nsyncPolicy: {automated: {}, retry: {limit: 0}}", "{"+at+", path: one}", "{"+at+", path: two}")
 	message := w.argoCondition("web", "SyncError", "Bad_Name")
@@ -118,7 +118,7 @@ func TestWithPruneFalseNothingIsPruned(t *testing.T) {
 		"a sync that does not prune": {"\nsyncPolicy: {automated: {prune: true, enabled: false}}", `{"sync":{"prune":false}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+			w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 			w.application("web", "app", c.policy)
 			sync := func() {
 				t.Helper()
@@ -168,7 +168,7 @@ func toConfirm(o *unstructured.Unstructured) string {
 
 // TestAnObjectThatAsksForAConfirmationSaysSo: of its deletion, in the status, as the clients of Argo CD show it.
 func TestAnObjectThatAsksForAConfirmationSaysSo(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/a.yaml --\n"+configMapThatAsks("a", "Prune=confirm")+"-- app/b.yaml --\n"+configMapThatAsks("b", "Delete=confirm")+configMaps("app", "c"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/a.yaml --\n"+configMapThatAsks("a", "Prune=confirm")+"-- app/b.yaml --\n"+configMapThatAsks("b", "Delete=confirm")+configMaps("app", "c"))
 	w.application("web", "app", automated)
 	if got := toConfirm(w.inSync("web")); got != "a Synced, b Synced" {
 		t.Errorf("a confirmation need %s", got)
@@ -194,7 +194,7 @@ func TestAnObjectsOwnOptionCountsInsteadOfTheApplications(t *testing.T) {
 		"Prune=confirm, Delete=confirm": "asks, delete, deleted, none, prune, pruned",
 	} {
 		t.Run(options, func(t *testing.T) {
-			w := newArgoWorld(t, app.Policy{}, files)
+			w := newArgoWorld(t, policy.Policy{}, files)
 			w.application("web", "app", "\nsyncPolicy: {automated: {prune: true}, syncOptions: ["+options+"]}")
 			if got := strings.ReplaceAll(toConfirm(w.inSync("web")), " Synced", ""); got != want {
 				t.Errorf("a confirmation need %s, want %s", got, want)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -19,7 +19,7 @@ func TestAnOperationRunsBetweenItsTries(t *testing.T) {
 		"a sync":         {policy: manually, operation: `{"operation":{"sync":{},"retry":{"limit":2,"backoff":{"duration":"1h"}}}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newArgoWorld(t, app.Policy{}, "-- app/fixed.yaml --\n"+fixedObject("one"))
+			w := newArgoWorld(t, policy.Policy{}, "-- app/fixed.yaml --\n"+fixedObject("one"))
 			w.application("web", "app", by.policy)
 			if by.operation != "" {
 				w.order("web", `{"sync":{}}`)
@@ -52,7 +52,7 @@ func TestAnOperationRunsBetweenItsTries(t *testing.T) {
 
 // TestAnOperationSaysHowOftenItWasTried: that is at the end of its message, as in Argo CD.
 func TestAnOperationSaysHowOftenItWasTried(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/fixed.yaml --\n"+fixedObject("one"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/fixed.yaml --\n"+fixedObject("one"))
 	w.application("web", "app", "\nsyncPolicy: {automated: {}, retry: {limit: 2, backoff: {duration: 10ms}}}")
 	w.inSync("web")
 	w.repo.Commit(map[string]string{"app/fixed.yaml": fixedObject("two")}, "two")
@@ -66,7 +66,7 @@ func TestAnOperationSaysHowOftenItWasTried(t *testing.T) {
 
 // TestASyncOfAnUnknownRevisionEndsAfterItsTries: also what is not begun uses up the tries.
 func TestASyncOfAnUnknownRevisionEndsAfterItsTries(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/web.yaml --\n"+configMap("web"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/web.yaml --\n"+configMap("web"))
 	w.application("web", "app", manually)
 	phase, message := w.order("web", `{"sync":{"revision":"0123456789012345678901234567890123456789"},"retry":{"limit":1,"backoff":{"duration":"10ms"}}}`)
 	if phase != "Error" || !strings.HasSuffix(message, " (retried 1 times).") {

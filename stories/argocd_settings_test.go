@@ -3,13 +3,13 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestTheSettingsOfAnArgoCDIgnoreDifferences: what ConfigMap argocd-cm says is ignored holds for each Application beside it, and no longer when it does not.
 func TestTheSettingsOfAnArgoCDIgnoreDifferences(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 	settings := func(data string) {
 		w.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-cm, namespace: "+w.ns+"}, data: {"+data+"}}")
 	}

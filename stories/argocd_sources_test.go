@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,7 +57,7 @@ func (w *world) atRevisions(name string, revisions ...string) *unstructured.Unst
 
 // TestAnApplicationOfSeveralSources: a chart of a Helm repository, values of a Git repository, and manifests of another one.
 func TestAnApplicationOfSeveralSources(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, plainOfSources)
+	w := newArgoWorld(t, policy.Policy{}, plainOfSources)
 	charts := charttest.New(t)
 	charts.Push("web", "1.0.0", map[string]string{"templates/c.yaml": chartOfSources, "values.yaml": "who: chart"})
 	values := gittest.New(t, map[string]string{"envs/web/prod.yaml": "who: prod\n", "banner.txt": "hello"})
@@ -131,7 +131,7 @@ func TestAnApplicationOfSeveralSources(t *testing.T) {
 
 // TestSourcesAtRevisionsOfTheirOwn: each of several sources is previewed and synced at a revision of its own, and is named as the place of its fields.
 func TestSourcesAtRevisionsOfTheirOwn(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("plain", "one"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("plain", "one"))
 	two := func(v string) map[string]string {
 		return map[string]string{"more/two.yaml": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: two}\ndata: {k: \"" + v + "\"}\n"}
 	}

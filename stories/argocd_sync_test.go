@@ -5,13 +5,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestAnApplicationIsKeptInSync(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document3)
+	w := newArgoWorld(t, policy.Policy{}, document3)
 	w.application("my-app", "apps/my-app", automated)
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	first := w.inSync("my-app")
@@ -35,7 +35,7 @@ func TestAnApplicationIsKeptInSync(t *testing.T) {
 }
 
 func TestWithoutSelfHealDriftWaitsForTheNextRevision(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document3)
+	w := newArgoWorld(t, policy.Policy{}, document3)
 	w.application("my-app", "apps/my-app", withoutHealing)
 	d := w.Watch(t, deployments, w.ns, "my-app")
 	w.inSync("my-app")
@@ -52,7 +52,7 @@ func TestWithoutSelfHealDriftWaitsForTheNextRevision(t *testing.T) {
 }
 
 func TestAManualApplicationWaitsUntilItIsAsked(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document3)
+	w := newArgoWorld(t, policy.Policy{}, document3)
 	w.application("my-app", "apps/my-app", manually)
 	o := w.outOfSync("my-app")
 	if got := text(o, "status", "health", "status"); got != "Missing" {
@@ -113,7 +113,7 @@ func TestAManualApplicationWaitsUntilItIsAsked(t *testing.T) {
 }
 
 func TestASyncMayBeAboutSomeObjectsOnly(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 	w.application("some", "app", manually)
 	w.outOfSync("some")
 	if phase, message := w.order("some", `{"sync":{"resources":[{"kind":"ConfigMap","name":"a"}]}}`); phase != "Succeeded" {
@@ -129,7 +129,7 @@ func TestASyncMayBeAboutSomeObjectsOnly(t *testing.T) {
 }
 
 func TestWithoutPruneAnObjectStaysUntilASyncAsksForIt(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b", "c"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a", "b", "c"))
 	w.application("keep", "app", `
 syncPolicy: {automated: {selfHeal: true}}`)
 	w.inSync("keep")
@@ -152,7 +152,7 @@ syncPolicy: {automated: {selfHeal: true}}`)
 }
 
 func TestWithPruneWhatLeftGitGoes(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a", "b", "c"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a", "b", "c"))
 	w.application("prune", "app", withoutHealing)
 	w.inSync("prune")
 	w.repo.Remove("app/b.yaml")
@@ -178,7 +178,7 @@ func TestWithPruneWhatLeftGitGoes(t *testing.T) {
 // TestASyncBringsAPushedCommitOutOnce: what was pushed right before the command is brought out by its operation, and not by automated sync before it:
 // each hook runs once.
 func TestASyncBringsAPushedCommitOutOnce(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+configMap("web")+strings.Replace(jobHook("before", "argocd.argoproj.io/hook: PreSync", "1"), "  managedBy: stories.truce.dev/hand\n", "", 1))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+configMap("web")+strings.Replace(jobHook("before", "argocd.argoproj.io/hook: PreSync", "1"), "  managedBy: stories.truce.dev/hand\n", "", 1))
 	server := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
 	text := w.applicationText("web", "app", automated)
 	w.Apply(t, strings.Replace(text, "file://"+w.repo.Dir, server.URL, 1))

@@ -3,7 +3,7 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestATerminatedOperationEnds: by the command, and by a patch of the status as Argo CD's server writes it; while a hook and while a wave is waited for.
@@ -11,7 +11,7 @@ func TestATerminatedOperationEnds(t *testing.T) {
 	first := aJobOfWave("first", "-1") + configOfWave("web", "none", "1") + jobHook("before", "argocd.argoproj.io/hook: PreSync", "1") +
 		jobHook("alarm", "argocd.argoproj.io/hook: SyncFail", "1")
 	w := offArgoWorld(t, "-- app/all.yaml --\n"+first)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, retry: {limit: 5, backoff: {duration: 1s}}}")
 	w.exists(jobs, "before")
 	w.operates("web", "Running", "PreSync before Running")
@@ -27,7 +27,7 @@ func TestATerminatedOperationEnds(t *testing.T) {
 	ended := text(o, "status", "operationState", "finishedAt")
 	w.refresh("web")
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // before this truce ends
 	w.refresh("web")
 	if o := w.operates("web", "Failed", "PreSync before Failed"); text(o, "status", "operationState", "finishedAt") != ended {

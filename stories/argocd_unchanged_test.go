@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestACommitThatIsAboutOthersIsNoOperation: an automated sync of Argo CD begins when the Application is OutOfSync. A commit elsewhere in the repository
@@ -25,7 +25,7 @@ stringData: {k: first}
 	}
 	files := config("web") + secret + ending(jobHook("before", "argocd.argoproj.io/hook: PreSync", "1"))
 	w := offArgoWorld(t, "-- app/all.yaml --\n"+files+"-- other/a.yaml --\n"+config("other"))
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true}}")
 	o := w.inSync("web")
 	var ran types.UID
@@ -48,7 +48,7 @@ stringData: {k: first}
 	check("a commit about others", 1)
 	stop()
 	w.repo.Commit(map[string]string{"other/a.yaml": config("a-third")}, "about others again")
-	stop = w.start(app.Policy{})
+	stop = w.start(policy.Policy{})
 	check("a restart, and another", 1)
 	if now := text(o, "status", "operationState", "syncResult", "revision"); now != deployed {
 		t.Errorf("the operation is said to be of %s, want %s", now, deployed)
@@ -69,7 +69,7 @@ stringData: {k: first}
 	stop()
 	ran = w.exists(jobs, "before").GetUID()
 	w.repo.Commit(map[string]string{"app/all.yaml": replace(t, files, `"k":"web"`, `"k":"two"`)}, "two")
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps)
 	check("a change while no controller ran", 4)
 }

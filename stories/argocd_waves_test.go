@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -22,7 +22,7 @@ func aJobOfWave(name, wave string) string {
 func TestSyncWavesOrderAnOperation(t *testing.T) {
 	first := aJobOfWave("first", "-1") + configOfWave("web", "none", "1") +
 		jobHook("beside", `argocd.argoproj.io/hook: Sync, argocd.argoproj.io/sync-wave: "1"`, "1") + configOfWave("late", "2", "1")
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+first)
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+first)
 	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, retry: {limit: 0}}")
 	w.exists(jobs, "first")
 	w.waitsFor("web", "waiting for Job.batch "+w.ns+"/first")
@@ -93,7 +93,7 @@ func (w *world) removeFinalizers(name string) {
 
 func TestAPruneWaitsUntilTheWaveBeforeIsGone(t *testing.T) {
 	stay := configOfWave("stays", "0", "1") + configOfWave("stays-too", "0", "1") + configOfWave("stays-as-well", "0", "1") + configOfWave("stays-with-them", "0", "1")
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+stay+configOfWave("first", "-1", "1")+held(t, "second", "1")+held(t, "third", "2"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+stay+configOfWave("first", "-1", "1")+held(t, "second", "1")+held(t, "third", "2"))
 	w.application("web", "app", automated)
 	w.inSync("web")
 	w.repo.Commit(map[string]string{"app/all.yaml": stay}, "two")
@@ -143,7 +143,7 @@ func TestAPruneWaitsUntilTheWaveBeforeIsGone(t *testing.T) {
 func TestAnApprovedPruneOfSeveralWaves(t *testing.T) {
 	stay := configOfWave("stays", "0", "1") + configOfWave("later", "0", "1")
 	w := offArgoWorld(t, "-- app/all.yaml --\n"+stay+configOfWave("first", "-1", "1")+held(t, "second", "1")+held(t, "third", "2"))
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.application("web", "app", automated)
 	w.annotate(applications, "web", "truce.dev/prune-guard", "0")
 	w.inSync("web")
@@ -156,7 +156,7 @@ func TestAnApprovedPruneOfSeveralWaves(t *testing.T) {
 	w.terminates("third")
 	w.waitsFor("web", "waiting until ConfigMap "+w.ns+"/third is gone")
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // while truce still runs
 	w.removeFinalizers("third")
 	w.terminates("second")

@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
@@ -23,7 +23,7 @@ func TestWhatFlapsDiffersAtEachMoment(t *testing.T) {
 	w := offWorld(t, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.kubectl("annotate", "kustomization/my-app", "truce.dev/claims=off")
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.ready("my-app")
 	stop()
 	w.Apply(t, strings.NewReplacer("NAMESPACE", w.ns, "minReplicas: 2", "minReplicas: 5").Replace(scalerOf("scaler", "Deployment", "my-app")))
@@ -37,7 +37,7 @@ func TestWhatFlapsDiffersAtEachMoment(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Run() }()
 	<-between.asked
-	stop = w.start(app.Policy{})
+	stop = w.start(policy.Policy{})
 	w.until("the count of Git", func() bool { return w.count() == "3" })
 	stop()
 	close(between.answer)
@@ -48,7 +48,7 @@ func TestWhatFlapsDiffersAtEachMoment(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != 1 || !strings.Contains(said.String(), "spec.replicas: 3 (Git) vs 5 (live, set by HPA "+w.ns+"/scaler)") {
 		t.Errorf("exit code %d (%v):\n%s", code, err, said.String())
 	}
-	stop = w.start(app.Policy{})
+	stop = w.start(policy.Policy{})
 	w.removeApps()
 	stop()
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -29,7 +29,7 @@ data: {k: one}
 // TestASuspendByHandHolds: a person suspends an app that another app keeps in Git. It stays suspended, through a full check and a new commit, until the
 // person or Git says otherwise.
 func TestASuspendByHandHolds(t *testing.T) {
-	w := newWorld(t, app.Policy{Additions: app.AdditionsCorrect}, parentAndChild)
+	w := newWorld(t, policy.Policy{Additions: policy.AdditionsCorrect}, parentAndChild)
 	w.app("parent", "./parent", defaultSpec)
 	w.ready("parent")
 	w.ready("child")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/s3test"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,7 +37,7 @@ func (w *world) bucketRevision(name, former string) string {
 // TestABucketOfAStorageIsFollowed has more objects than a page of the storage: what changes is applied, and what is gone is pruned. A Bucket that no app
 // reads is fetched, too.
 func TestABucketOfAStorageIsFollowed(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	s := s3test.New(t)
 	s.Pages(2)
 	s.Put("a.yaml", configMapOf("a", "old"))
@@ -72,7 +72,7 @@ func TestABucketOfAStorageIsFollowed(t *testing.T) {
 
 // TestAFaultOfAStorageIsReportedOnItsBucket breaks one thing after the other: each time the source has Flux's reason, and nothing is pruned.
 func TestAFaultOfAStorageIsReportedOnItsBucket(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	s := s3test.New(t)
 	s.Put("a.yaml", configMapOf("a", "a"))
 	w.bucket("web", s, "")

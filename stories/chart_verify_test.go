@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 	"github.com/truce-gitops/truce/internal/testing/signtest"
@@ -14,7 +14,7 @@ import (
 // TestAChartIsInstalledOnceATrustedSignatureIsThere has a chart of a registry that another authority's certificate has signed at first, by notation: as a
 // HelmChart, and as a HelmRelease names it.
 func TestAChartIsInstalledOnceATrustedSignatureIsThere(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	r := ocitest.New(t)
 	r.Demand("robot", password, ocitest.Tokens)
 	notary, stranger := signtest.NewNotary(t, "ci", time.Now().Add(time.Hour)), signtest.NewNotary(t, "ci", time.Now().Add(time.Hour))

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // aWebhook changes ConfigMaps of a namespace. Nothing listens at its address.
@@ -32,7 +32,7 @@ webhooks:
 // TestACheckNamesTheAdmissionThatMayChangeAnObject: also one that matches the second object of a kind alone, and none whose conditions leave each object out.
 func TestACheckNamesTheAdmissionThatMayChangeAnObject(t *testing.T) {
 	labelled := strings.Replace(configMap("b"), `"name":"b"`, `"name":"b","labels":{"inject":"yes"}`, 1)
-	w := newWorld(t, app.Policy{}, configMaps("app", "a")+"-- app/b.yaml --\n"+labelled)
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a")+"-- app/b.yaml --\n"+labelled)
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	for name, rest := range map[string]string{

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -32,7 +33,7 @@ spec: {scaleTargetRef: {apiVersion: apps/v1, kind: %s, name: %s}, minReplicas: 2
 }
 
 func TestAnAutoscalerThatStandsStillIsTold(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3) // its pods ask for no CPU: an HPA has nothing to go by
+	w := newWorld(t, policy.Policy{}, document3) // its pods ask for no CPU: an HPA has nothing to go by
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -48,7 +49,7 @@ func TestAnAutoscalerThatStandsStillIsTold(t *testing.T) {
 }
 
 func TestAnAutoscalerThatTargetsNothingClaimsNothing(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+"-- apps/my-app/hpa.yaml --\n"+scalerOf("scaler", "Deployment", "absent")+"---\n"+scalerOf("odd", "StatefulSet", "my-app"))
+	w := newWorld(t, policy.Policy{}, document3+"-- apps/my-app/hpa.yaml --\n"+scalerOf("scaler", "Deployment", "absent")+"---\n"+scalerOf("odd", "StatefulSet", "my-app"))
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -73,7 +74,7 @@ spec:
 }
 
 func TestAnAutoscalerThatTurnsToAnotherTargetLeavesTheFirstToGit(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+second)
+	w := newWorld(t, policy.Policy{}, document3+second)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	first, other := w.Watch(t, deployments, w.ns, "my-app"), w.Watch(t, deployments, w.ns, "other")
@@ -90,7 +91,7 @@ func TestAnAutoscalerThatTurnsToAnotherTargetLeavesTheFirstToGit(t *testing.T) {
 }
 
 func TestAnAutoscalerOfAnotherAppClaimsAndItsEndIsTheClaimsEnd(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+"-- apps/scalers/hpa.yaml --\n"+scalerOf("scaler", "Deployment", "my-app"))
+	w := newWorld(t, policy.Policy{}, document3+"-- apps/scalers/hpa.yaml --\n"+scalerOf("scaler", "Deployment", "my-app"))
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")

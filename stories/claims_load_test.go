@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -28,7 +28,7 @@ func load(t *testing.T, length time.Duration) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), length+5*patience)
 	t.Cleanup(cancel)
 	w.ctx = ctx
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("load", "./app", "interval: 2s")
 	w.ready("load")
 	var watches []*kubetest.Recorder

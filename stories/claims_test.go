@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -63,7 +63,7 @@ func (w *world) later(kind schema.GroupVersionResource, namespace, name string) 
 }
 
 func TestAClaimantWhoseCRDComesLaterIsCededTo(t *testing.T) {
-	w := newClusterWorld(t, app.Policy{}, document3)
+	w := newClusterWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	w.Apply(t, scaledObjects)
@@ -111,7 +111,7 @@ data:
 `
 
 func TestAConfigMapAddsClaimsAtRunTime(t *testing.T) {
-	w := newWorld(t, app.Policy{}, strings.Replace(document3, "{team: shop}", "{team: shop, story.example.com/NAMESPACE: x}", 1))
+	w := newWorld(t, policy.Policy{}, strings.Replace(document3, "{team: shop}", "{team: shop, story.example.com/NAMESPACE: x}", 1))
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -156,7 +156,7 @@ webhooks:
 
 func TestAPlaceholderIsLeftToTheInjector(t *testing.T) {
 	w := offWorld(t, validating)
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("hooks", "./app", defaultSpec)
 	w.ready("hooks")
 	hooks := schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
@@ -204,7 +204,7 @@ func bundle(o *unstructured.Unstructured) string {
 }
 
 func TestTwoAutoscalersForOneWorkloadAreTold(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -27,7 +27,7 @@ spec:
 // TestACommitUnderAnAutoscalerSaysWhatBecameOfIt goes from a commit that an autoscaler without metrics does not let happen to the way out,
 // and to the end of the autoscaler, by the words of the program, the status and the events.
 func TestACommitUnderAnAutoscalerSaysWhatBecameOfIt(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+idleScaler)
+	w := newWorld(t, policy.Policy{}, document3+idleScaler)
 	run := w.truce()
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
@@ -59,7 +59,7 @@ func TestACommitUnderAnAutoscalerSaysWhatBecameOfIt(t *testing.T) {
 
 // TestAWorkloadThatAPersonScalesToZero is about a pause under the real HPA controller, and about one without a claimant.
 func TestAWorkloadThatAPersonScalesToZero(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+idleScaler+"-- free/free.yaml --\n"+
+	w := newWorld(t, policy.Policy{}, document3+idleScaler+"-- free/free.yaml --\n"+
 		strings.NewReplacer("my-app", "free", "  replicas: 3\n", "").Replace(strings.SplitN(document3, "--\n", 2)[1]))
 	run := w.truce()
 	w.app("my-app", "./apps/my-app", defaultSpec)
@@ -90,7 +90,7 @@ func TestAWorkloadThatAPersonScalesToZero(t *testing.T) {
 // TestACountThatIsNoNumberIsRefusedUnderAnAutoscalerToo commits a count that no API server takes. Nothing sends a ceded field, so that no
 // answer of the server says it.
 func TestACountThatIsNoNumberIsRefusedUnderAnAutoscalerToo(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+idleScaler)
+	w := newWorld(t, policy.Policy{}, document3+idleScaler)
 	run := w.truce()
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")

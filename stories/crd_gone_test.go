@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -12,7 +12,7 @@ import (
 func TestAFieldThatTheSchemaLosesIsSaidAndLeavesGitInPeace(t *testing.T) {
 	w := offWorld(t, gadgets)
 	w.define()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	wrote := len(w.objectWrites())
@@ -29,7 +29,7 @@ func TestAFieldThatTheSchemaLosesIsSaidAndLeavesGitInPeace(t *testing.T) {
 func TestAVersionThatIsServedNoMoreIsSaidUntilItIsAgain(t *testing.T) {
 	w := offWorld(t, gadgets+configMaps("app", "beside"))
 	w.define()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	uid := w.get(w.gadgets(), "a").GetUID()
@@ -73,7 +73,7 @@ func TestAKindThatVanishesComesBackWithItsObjects(t *testing.T) {
 			if what == "by hand" {
 				w.define()
 			}
-			w.start(app.Policy{})
+			w.start(policy.Policy{})
 			w.app("app", "./app", defaultSpec)
 			w.ready("app")
 			first := w.get(w.gadgets(), "a").GetUID()

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -137,7 +137,7 @@ var redefinitions = map[string][]string{
 func TestAnItemThatSomebodyAddsToAListThatBecameAMapIsTheirs(t *testing.T) {
 	w := offWorld(t, gadgets)
 	w.define()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	_, mark := w.gadgetRequests(0)
@@ -169,7 +169,7 @@ func TestAChangedCRDIsNoDrift(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			w := offWorld(t, gadgets)
 			w.define()
-			w.start(app.Policy{})
+			w.start(policy.Policy{})
 			w.app("app", "./app", defaultSpec)
 			w.ready("app")
 			_, mark := w.gadgetRequests(0)

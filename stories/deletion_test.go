@@ -5,7 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -25,7 +25,7 @@ const fourToDelete = `
 // TestADeletionPolicySaysWhatBecomesOfTheObjects: as in Flux, whatever spec.prune says. WaitForTermination ends when the objects are gone, without a
 // look at them meanwhile, or after the timeout.
 func TestADeletionPolicySaysWhatBecomesOfTheObjects(t *testing.T) {
-	w := newWorld(t, app.Policy{}, fourToDelete)
+	w := newWorld(t, policy.Policy{}, fourToDelete)
 	w.fileSource("repo", w.repo)
 	made := func(name, spec string) {
 		w.kustomization(name, "repo", "interval: 1h\npath: ./"+name+"\n"+spec)

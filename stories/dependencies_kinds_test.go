@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestADependencyMayBeOfAnotherKind: a Kustomization waits for a HelmRelease that waits for another Kustomization, by the annotation. All have an
 // interval of an hour, so that events end the waiting.
 func TestADependencyMayBeOfAnotherKind(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartOfConfig+configMaps("first", "a")+configMaps("last", "z"))
+	w := newWorld(t, policy.Policy{}, chartOfConfig+configMaps("first", "a")+configMaps("last", "z"))
 	w.fileSource("repo", w.repo)
 	w.Apply(t, fmt.Sprintf(`
 apiVersion: helm.toolkit.fluxcd.io/v2

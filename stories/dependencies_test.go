@@ -12,7 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -66,7 +66,7 @@ func writtenAt(t *testing.T, r *kubetest.Recorder, is func(*unstructured.Unstruc
 // were made, and nothing is asked for again and again meanwhile.
 func TestAChainOfTenAppsOverThreeRepositories(t *testing.T) {
 	const links, repositories = 10, 3
-	w := newWorld(t, app.Policy{}, "-- none --\n")
+	w := newWorld(t, policy.Policy{}, "-- none --\n")
 	for n := range repositories {
 		var files strings.Builder
 		for i := n; i < links; i += repositories {
@@ -112,7 +112,7 @@ const twoOfOneSource = `
 
 // TestACommitWaitsUntilADependencyHasAppliedIt: as in Flux, where both read one source. What was applied before is kept as it is meanwhile.
 func TestACommitWaitsUntilADependencyHasAppliedIt(t *testing.T) {
-	w := newWorld(t, app.Policy{}, twoOfOneSource)
+	w := newWorld(t, policy.Policy{}, twoOfOneSource)
 	w.fileSource("repo", w.repo)
 	w.dependent("api", "repo", "")
 	w.dependent("web", "repo", "", "api")
@@ -139,7 +139,7 @@ func TestACommitWaitsUntilADependencyHasAppliedIt(t *testing.T) {
 
 // TestACycleOfDependenciesIsNamedOnEachMember: and ends when one of them lets go. What only depends on a cycle is no member.
 func TestACycleOfDependenciesIsNamedOnEachMember(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("a", "a")+configMaps("b", "b")+configMaps("c", "c")+configMaps("after", "after"))
+	w := newWorld(t, policy.Policy{}, configMaps("a", "a")+configMaps("b", "b")+configMaps("c", "c")+configMaps("after", "after"))
 	w.fileSource("repo", w.repo)
 	w.dependent("a", "repo", "")
 	w.dependent("b", "repo", "", "a")
@@ -183,7 +183,7 @@ func TestADependencyThatIsMissingIsWaitedFor(t *testing.T) {
 
 // TestADependencyIsReadyByAnExpression: the expression replaces the rule, and is asked again when a label changes on either side.
 func TestADependencyIsReadyByAnExpression(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("web", "web")+"-- api/broken.yaml --\nkind: [\n")
+	w := newWorld(t, policy.Policy{}, configMaps("web", "web")+"-- api/broken.yaml --\nkind: [\n")
 	w.fileSource("repo", w.repo)
 	w.dependent("api", "repo", "")
 	w.kustomization("web", "repo", `
@@ -211,7 +211,7 @@ dependsOn:
 
 // TestAnObjectThatMovesToADependentAppIsNotDeleted: the app that it leaves must be ready before the other one may take it.
 func TestAnObjectThatMovesToADependentAppIsNotDeleted(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("infra", "stay", "moves")+configMaps("web", "web"))
+	w := newWorld(t, policy.Policy{}, configMaps("infra", "stay", "moves")+configMaps("web", "web"))
 	w.fileSource("repo", w.repo)
 	w.dependent("infra", "repo", "")
 	w.dependent("web", "repo", "", "infra")
@@ -232,7 +232,7 @@ func TestAnObjectThatMovesToADependentAppIsNotDeleted(t *testing.T) {
 
 // TestAnAppWhoseDependencyIsNeverReadyKeepsNothing: neither of its source nor of another one is a prune kept, and what moves to the app is left for it.
 func TestAnAppWhoseDependencyIsNeverReadyKeepsNothing(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("web", "stay", "goes", "moves")+configMaps("late", "late")+configMaps("absent", "absent"))
+	w := newWorld(t, policy.Policy{}, configMaps("web", "stay", "goes", "moves")+configMaps("late", "late")+configMaps("absent", "absent"))
 	w.fileSource("repo", w.repo)
 	other := gittest.NewTxtar(t, strings.ReplaceAll(configMaps("shop", "shop", "old"), "NAMESPACE", w.ns))
 	w.fileSource("other", other)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -56,7 +56,7 @@ func TestOneWrongAnswerDoesNotFailAnAppUntilItsInterval(t *testing.T) {
 		}
 		return nil
 	})
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("web", "./app", defaultSpec)
 	w.ready("web")
 	for name := range wrong {
@@ -86,7 +86,7 @@ func TestAStatusThatIsNotFoundIsWrittenAgain(t *testing.T) {
 		})
 	}
 	refuseOnce()
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("web", "./app", defaultSpec)
 	w.ready("web")
 	refuseOnce()
@@ -95,7 +95,7 @@ func TestAStatusThatIsNotFoundIsWrittenAgain(t *testing.T) {
 	stop()
 	refuseOnce()
 	w.repo.Commit(map[string]string{"app/note": "b"}, "a status by a truce that has written none")
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps)
 	w.ready("web")
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -51,7 +51,7 @@ var edits = map[string][]string{
 }
 
 func TestWhatPeopleChangeByHandIsPutBack(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -72,7 +72,7 @@ func wantedParts(o *unstructured.Unstructured) map[string]any {
 }
 
 func TestADeletedObjectComesBack(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -82,7 +82,7 @@ func TestADeletedObjectComesBack(t *testing.T) {
 }
 
 func TestRemediationOffReportsAndWritesNothing(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec+"\nremediation: {remediate: false}")
 	w.ready("my-app")
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
@@ -102,7 +102,7 @@ func TestRemediationOffReportsAndWritesNothing(t *testing.T) {
 }
 
 func TestANewCommitUnderRemediationOffLeavesDriftAlone(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec+"\nremediation: {remediate: false}")
 	w.ready("my-app")
 	w.kubectl("scale", "deployment/my-app", "--replicas=5")
@@ -118,7 +118,7 @@ func TestANewCommitUnderRemediationOffLeavesDriftAlone(t *testing.T) {
 }
 
 func TestASuspendedAppStandsStillUntilResumed(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	w.suspend("my-app")
@@ -150,7 +150,7 @@ func (w *world) suspendKind(of schema.GroupVersionResource, kind, name string) {
 }
 
 func TestRemediationIntervalSpacesCorrections(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec+"\nremediation: {remediate: true, remediationInterval: 3s}")
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/deploy"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -44,7 +44,7 @@ func TestFieldsThatAForeignCRDDropsAreSaidOnce(t *testing.T) {
 	w := offClusterWorld(t, document3+configMaps("apps/other", "other"))
 	defer w.fluxsCRD()
 	w.fluxsCRD(fluxsOwn...)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("other", "./apps/other", defaultSpec)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.piped(strings.Replace(w.manifest("my-app", "./apps/my-app", defaultSpec), "\n  prune:", "\n  validation: client\n  prune:", 1), "apply", "--validate=false")
@@ -66,7 +66,7 @@ func TestFieldsThatAForeignCRDDropsAreSaidOnce(t *testing.T) {
 	w.until("the event", func() bool { return len(w.eventsOf("FieldsDropped", "my-app")) > 0 })
 	// A restarted truce says it in the status from the start, and not by another event.
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps)
 	w.annotated("my-app", "reconcile.fluxcd.io/requestedAt=again")
 	w.annotated("other", "reconcile.fluxcd.io/requestedAt=again")

@@ -4,14 +4,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 // TestAHeldFieldThatEndsSaysHow ends what a person has set in each way but a correction: the person puts it back, Git changes, the object
 // goes, Git no longer has the object. What truce corrects in the end has one entry, the correction.
 func TestAHeldFieldThatEndsSaysHow(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	const off = defaultSpec + "\nremediation: {remediate: false}"
 	w.app("my-app", "./apps/my-app", off)
 	w.ready("my-app")

@@ -11,7 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/fight"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -89,7 +89,7 @@ func TestAControllerThatRewritesAFieldIsContested(t *testing.T) {
 	t.Parallel()
 	for name, after := range map[string]time.Duration{"at once": 0, "after a second": time.Second} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, app.Policy{}, document3)
+			w := newWorld(t, policy.Policy{}, document3)
 			w.app("my-app", "./apps/my-app", defaultSpec)
 			w.ready("my-app")
 			d := w.Watch(t, deployments, w.ns, "my-app")
@@ -135,7 +135,7 @@ func (w *world) events(reason, text string) {
 
 func TestAPersonWhoRepeatsAnEditIsCorrectedEachTime(t *testing.T) {
 	const edits = 5
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -167,7 +167,7 @@ func TestAPersonWhoRepeatsAnEditIsCorrectedEachTime(t *testing.T) {
 
 // TestARequestTriesAContestedFieldOnce: a request overrides the breaker for one correction, and the status says what came of it.
 func TestARequestTriesAContestedFieldOnce(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+`
+	w := newWorld(t, policy.Policy{}, document3+`
 -- apps/my-app/settings.yaml --
 apiVersion: v1
 kind: ConfigMap
@@ -209,7 +209,7 @@ data: {colour: blue}
 }
 
 func TestAnOperationTriesAContestedFieldOnce(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document3)
+	w := newArgoWorld(t, policy.Policy{}, document3)
 	w.application("my-app", "apps/my-app", automated)
 	w.inSync("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -239,7 +239,7 @@ func (w *world) conditions(name string) []map[string]any {
 }
 
 func TestStatusUpdatesAreNoFight(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d, err := dynamic.NewForConfig(w.Config())
@@ -267,7 +267,7 @@ func TestStatusUpdatesAreNoFight(t *testing.T) {
 
 func TestARestartInTheMiddleOfAFightIsNoNewFight(t *testing.T) {
 	w := offWorld(t, document3)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -275,7 +275,7 @@ func TestARestartInTheMiddleOfAFightIsNoNewFight(t *testing.T) {
 	w.condition("my-app", "Contested", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
 	before := w.corrected(d)
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // before this truce ends
 	w.repo.Commit(map[string]string{"README": "a run that nobody asked for\n"}, "not about the app")
 	w.ready("my-app")

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -45,7 +45,7 @@ func (w *world) expires(name, condition string) {
 // it has in Git, also when truce is restarted; Flux creates it again at each interval, a migration again and again.
 func TestAJobThatHasSucceededIsDoneWhenTheClusterDeletesIt(t *testing.T) {
 	w := offWorld(t, configMaps("app", "a")+"-- app/job.yaml --\n"+mortalJob("migrate", 1, "1"))
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("app", "./app", "wait: true\ntimeout: 1m\ninterval: 1h\nprune: true\ntargetNamespace: "+w.ns)
 	w.exists(jobs, "migrate")
 	w.expires("migrate", "Complete")
@@ -60,7 +60,7 @@ func TestAJobThatHasSucceededIsDoneWhenTheClusterDeletesIt(t *testing.T) {
 
 	stop()
 	w.cache = t.TempDir()
-	stop = w.start(app.Policy{})
+	stop = w.start(policy.Policy{})
 	w.edit("app/a.yaml", `"k":"w"`, `"k":"x"`)
 	w.ready("app")
 	w.check("app")
@@ -78,7 +78,7 @@ func TestAJobThatHasSucceededIsDoneWhenTheClusterDeletesIt(t *testing.T) {
 	stop()
 	w.delete(jobs, w.ns, "migrate")
 	w.goes(jobs, "migrate")
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.exists(jobs, "migrate")
 	w.hasRun("migrate", 4)
 	w.removeApps()
@@ -86,7 +86,7 @@ func TestAJobThatHasSucceededIsDoneWhenTheClusterDeletesIt(t *testing.T) {
 
 // TestAJobThatIsGoneBeforeItsTimeIsDrift: it has failed, or another has deleted it before the cluster would have.
 func TestAJobThatIsGoneBeforeItsTimeIsDrift(t *testing.T) {
-	w := newWorld(t, app.Policy{}, "-- app/failed.yaml --\n"+mortalJob("failed", 1, "1")+"-- app/deleted.yaml --\n"+mortalJob("deleted", 3600, "1"))
+	w := newWorld(t, policy.Policy{}, "-- app/failed.yaml --\n"+mortalJob("failed", 1, "1")+"-- app/deleted.yaml --\n"+mortalJob("deleted", 3600, "1"))
 	w.app("app", "./app", "interval: 1h\nprune: true\ntargetNamespace: "+w.ns)
 	w.ready("app")
 	w.expires("failed", "Failed")
@@ -107,7 +107,7 @@ func (w *world) hasRun(name string, times int) {
 
 // TestAFinishedJobOfAReleaseRunsAgainWithTheNextOne: as with Helm, which creates what is not there. Between the releases it is done.
 func TestAFinishedJobOfAReleaseRunsAgainWithTheNextOne(t *testing.T) {
-	w := newWorld(t, app.Policy{}, "-- charts/web/Chart.yaml --\n{apiVersion: v2, name: web, version: 1.0.0}\n-- charts/web/values.yaml --\nk: v\n-- charts/web/templates/job.yaml --\n"+
+	w := newWorld(t, policy.Policy{}, "-- charts/web/Chart.yaml --\n{apiVersion: v2, name: web, version: 1.0.0}\n-- charts/web/values.yaml --\nk: v\n-- charts/web/templates/job.yaml --\n"+
 		mortalJob("migrate", 1, "1")+"---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: web}, data: {k: \"{{ .Values.k }}\"}}\n")
 	w.release("web", "  driftDetection: {mode: enabled}\n")
 	w.exists(jobs, "migrate")
@@ -126,7 +126,7 @@ func TestAFinishedJobOfAReleaseRunsAgainWithTheNextOne(t *testing.T) {
 
 // TestASyncOfAFinishedJobRunsItAgain: an operation that names it. One of the whole Application does not.
 func TestASyncOfAFinishedJobRunsItAgain(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("app", "a")+"-- app/job.yaml --\n"+mortalJob("migrate", 1, "1"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a")+"-- app/job.yaml --\n"+mortalJob("migrate", 1, "1"))
 	w.application("app", "app", manually)
 	w.outOfSync("app")
 	if phase, message := w.order("app", `{"sync":{}}`); phase != "Succeeded" {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -40,7 +40,7 @@ func newFleetWorld(t *testing.T) fleetWorld {
 		files[path] = text
 	}
 	w.repo.Commit(files, "the fleet")
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	return f
 }
 

@@ -15,14 +15,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestTheStockFluxReadsWhatTruceWrites goes through what the commands of flux 2.9.4 read of custom resources, objects and Events, in Flux's own types.
 func TestTheStockFluxReadsWhatTruceWrites(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	revision := "main@sha1:" + w.repo.Head()

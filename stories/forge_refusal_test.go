@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/compose"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
@@ -47,7 +47,7 @@ func TestARepositoryThatMayNotBeReadIsSaid(t *testing.T) {
 
 // TestTheSecretThatARegistryRefusesIsNamed: also where the name of its user is a part of other names, and where it is of another registry.
 func TestTheSecretThatARegistryRefusesIsNamed(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a"))
 	charts, registry := charttest.New(t), ocitest.New(t)
 	charts.Demand("flux", password)
 	registry.Demand("flux", password, ocitest.Tokens)
@@ -103,7 +103,7 @@ spec: {url: "REGISTRY", insecure: true, interval: 1h, secretRef: {name: flux-oth
 
 // TestANewCauseOfAFailedFetchReachesTheApp: a token is refused, and then the repository is gone; the app has an interval of an hour.
 func TestANewCauseOfAFailedFetchReachesTheApp(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a"))
 	var gone atomic.Bool
 	s := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{Hook: func(_ int, w http.ResponseWriter, _ *http.Request) bool {
 		status := http.StatusUnauthorized

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -74,7 +74,7 @@ func TestARecordThatAnotherHasWrittenDeletesNothing(t *testing.T) {
 	for what, forge := range forgeries {
 		t.Run(what, func(t *testing.T) {
 			w := offWorld(t, configMaps("app", "a", "b"))
-			stop := w.start(app.Policy{})
+			stop := w.start(policy.Policy{})
 			w.app("app", "./app", defaultSpec)
 			w.ready("app")
 			w.kubectl("create", "configmap", "victim")
@@ -83,7 +83,7 @@ func TestARecordThatAnotherHasWrittenDeletesNothing(t *testing.T) {
 			change, mac := forge(w)
 			w.rewriteRecord(change, mac)
 			w.repo.Remove("app/b.yaml")
-			w.start(app.Policy{})
+			w.start(policy.Policy{})
 			t.Cleanup(w.removeApps) // while truce still runs
 			t.Log(w.fails("app", "nothing is pruned in this run", "the app's inventory is not verified", "signature"))
 			if got := w.deletes(); len(got) > 0 {
@@ -104,7 +104,7 @@ func TestARecordThatAnotherHasWrittenDeletesNothing(t *testing.T) {
 
 // TestARecordThatWaitsForAnAppDeletesNothing: a forged record lies there before the app is made; deleting the app deletes what truce has made.
 func TestARecordThatWaitsForAnAppDeletesNothing(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a"))
 	w.kubectl("create", "configmap", "victim")
 	victim := w.get(configmaps, "victim").GetUID()
 	text, err := json.Marshal(map[string]any{
@@ -139,14 +139,14 @@ func quoted(t *testing.T, s string) string {
 // TestALostKeyPrunesNothingAndIsReplaced: the records are signed with the new key, from what is seen.
 func TestALostKeyPrunesNothingAndIsReplaced(t *testing.T) {
 	w := offWorld(t, configMaps("app", "a", "b", "c"))
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	stop()
 	before := w.get(secretKind, "truce-inventory-key").GetUID()
 	w.kubectl("delete", "secret/truce-inventory-key")
 	w.repo.Remove("app/b.yaml")
-	stop = w.start(app.Policy{})
+	stop = w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // while truce still runs
 	w.fails("app", "nothing is pruned in this run", "its signature is wrong", "the key in Secret "+w.ns+"/truce-inventory-key is a new one")
 	if got := w.deletes(); len(got) > 0 {
@@ -160,7 +160,7 @@ func TestALostKeyPrunesNothingAndIsReplaced(t *testing.T) {
 	w.goes(configmaps, "b")
 	stop()
 	w.repo.Remove("app/c.yaml")
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps)
 	w.ready("app")
 	w.goes(configmaps, "c")

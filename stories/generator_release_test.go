@@ -10,7 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 )
 
@@ -28,7 +28,7 @@ size: small
 // TestAChartIsComposedOfSeveralSources has the chart in Git and values that are merged into its own in a registry: an ArtifactGenerator makes the chart of
 // a HelmRelease of both. What is pushed to either is released by events.
 func TestAChartIsComposedOfSeveralSources(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartWithoutValues)
+	w := newWorld(t, policy.Policy{}, chartWithoutValues)
 	registry := ocitest.New(t)
 	push := func(size string) {
 		registry.Push("team/values", "prod", map[string]string{"prod.yaml": "size: " + size + "\n"}, nil)
@@ -69,7 +69,7 @@ artifacts:
 // TestGeneratorsInACircleAreNamed has two ArtifactGenerators that read what the other one makes. Neither begins, and where one has begun, the circle is a
 // condition that names its members; what was made stays, and nothing goes round.
 func TestGeneratorsInACircleAreNamed(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("deploy", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("deploy", "a"))
 	w.source("repo", "url: file://"+w.repo.Dir+"\ninterval: 1h\nref: {branch: main}")
 	of := func(name, kind, from, to string) {
 		w.generator(name, fmt.Sprintf("sources: [{alias: in, kind: %s, name: %s}]\nartifacts: [{name: %s, copy: [{from: \"@in/**\", to: \"@artifact/%s\"}]}]", kind, from, name, to))

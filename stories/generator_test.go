@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
@@ -49,7 +49,7 @@ artifacts:
 
 // TestTwoRepositoriesBecomeOneArtifact has intervals of an hour: what happens here is made by events.
 func TestTwoRepositoriesBecomeOneArtifact(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("deploy", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("deploy", "a"))
 	shared := gittest.NewTxtar(t, strings.ReplaceAll(configMaps("common", "s", "gone"), "NAMESPACE", w.ns)+"-- inputs.yaml --\nreplicas: 2\n")
 	values := func(name, k string) string {
 		return strings.NewReplacer("NAMESPACE", w.ns, `"k":"`+name+`"`, `"k":"`+k+`"`).Replace(configMap(name))
@@ -141,7 +141,7 @@ func (w *world) fetchedFrom(name string, from *gittest.Repo) {
 // TestAnArtifactGeneratorOfAnotherControllerIsLeftAlone writes the status of an ArtifactGenerator as Flux's source-watcher does. An ExternalArtifact of
 // another maker is not taken over.
 func TestAnArtifactGeneratorOfAnotherControllerIsLeftAlone(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("deploy", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("deploy", "a"))
 	const spec = "sources: [{alias: app, kind: GitRepository, name: repo}]\nartifacts: [{name: web, copy: [{from: \"@app/**\", to: \"@artifact/\"}]}]"
 	w.Apply(t, fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: ExternalArtifact\nmetadata: {name: web, namespace: %s}\nspec: {}\n", w.ns))
 	w.t.Cleanup(w.removeApps)

@@ -24,7 +24,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report/metrics"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
@@ -79,7 +79,7 @@ type world struct {
 }
 
 // newWorld starts truce for the story's namespace, over a repository with the files, under the policy. The story runs in parallel.
-func newWorld(t *testing.T, process app.Policy, files string) *world {
+func newWorld(t *testing.T, process policy.Policy, files string) *world {
 	t.Helper()
 	w := offWorld(t, files)
 	w.start(process)
@@ -87,7 +87,7 @@ func newWorld(t *testing.T, process app.Policy, files string) *world {
 }
 
 // newClusterWorld is newWorld with a truce for the whole cluster. The story runs alone.
-func newClusterWorld(t *testing.T, process app.Policy, files string) *world {
+func newClusterWorld(t *testing.T, process policy.Policy, files string) *world {
 	t.Helper()
 	w := offClusterWorld(t, files)
 	w.start(process)
@@ -181,7 +181,7 @@ func (w *world) asTruce(m *metrics.Metrics) *cluster.Client {
 }
 
 // start runs a controller until the returned function is called, or the test ends.
-func (w *world) start(process app.Policy) (stop func()) {
+func (w *world) start(process policy.Policy) (stop func()) {
 	w.t.Helper()
 	return w.run(compose.RunOptions{Settings: controller.Settings{Process: process}})
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,7 +48,7 @@ func why(o *unstructured.Unstructured, name string) string {
 // TestADegradedApplicationSaysWhatItsPodsReport: in the status of the object and of the Application, in an Event, and until the pods work. The
 // pods are read once for each workload that does not work, and not at all for one that does.
 func TestADegradedApplicationSaysWhatItsPodsReport(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, late("crash", `sandbox.truce.dev/crash: "true"`, "")+
+	w := newArgoWorld(t, policy.Policy{}, late("crash", `sandbox.truce.dev/crash: "true"`, "")+
 		late("nowhere", "", "nodeSelector: {no: such-node}")+late("unready", "sandbox.truce.dev/ready: never", "")+late("works", "", ""))
 	w.application("app", "app", automated)
 	want := map[string]string{
@@ -92,7 +92,7 @@ func TestADegradedApplicationSaysWhatItsPodsReport(t *testing.T) {
 
 // TestAKustomizationThatWaitsSaysWhatItsPodsReport: in the message of Ready, and in an Event.
 func TestAKustomizationThatWaitsSaysWhatItsPodsReport(t *testing.T) {
-	w := newWorld(t, app.Policy{}, late("crash", `sandbox.truce.dev/crash: "true"`, ""))
+	w := newWorld(t, policy.Policy{}, late("crash", `sandbox.truce.dev/crash: "true"`, ""))
 	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
 	t.Log(w.fails("app", "Deployment.apps "+w.ns+"/crash: CrashLoopBackOff: container c of pod crash-", " ends with exit code 1"))
 	t.Log(w.event("Kustomization", "app", "CrashLoopBackOff"))
@@ -102,7 +102,7 @@ func TestAKustomizationThatWaitsSaysWhatItsPodsReport(t *testing.T) {
 
 // TestAWorkloadWhosePodsAreRefusedSaysSo: a Deployment by its own condition, a StatefulSet by its Events.
 func TestAWorkloadWhosePodsAreRefusedSaysSo(t *testing.T) {
-	w := newWorld(t, app.Policy{}, late("web", "", "")+`
+	w := newWorld(t, policy.Policy{}, late("web", "", "")+`
 -- app/db.yaml --
 apiVersion: apps/v1
 kind: StatefulSet
@@ -186,7 +186,7 @@ spec:
 `
 
 func TestAnApplicationIsNotHealthyBeforeItServes(t *testing.T) {
-	w := newWorld(t, app.Policy{}, serving)
+	w := newWorld(t, policy.Policy{}, serving)
 	w.app("flux", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
 	w.ready("flux")
 	w.kubectl("delete", "kustomization.kustomize.toolkit.fluxcd.io/flux")
@@ -211,7 +211,7 @@ func TestAnApplicationIsNotHealthyBeforeItServes(t *testing.T) {
 
 // TestAKustomizationWaitsForItsJobs: as in Flux a Job is ready when it has completed, and what depends on it comes after that.
 func TestAKustomizationWaitsForItsJobs(t *testing.T) {
-	w := newWorld(t, app.Policy{}, "-- migrate/job.yaml --\n"+runningJob+configMaps("web", "web"))
+	w := newWorld(t, policy.Policy{}, "-- migrate/job.yaml --\n"+runningJob+configMaps("web", "web"))
 	w.fileSource("repo", w.repo)
 	w.dependent("migrate", "repo", "wait: true")
 	w.dependent("web", "repo", "", "migrate")

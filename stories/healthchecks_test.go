@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -33,7 +33,7 @@ func (w *world) awaits(name string, parts ...string) string {
 
 // TestAHealthCheckMayBeAboutAnObjectOfOthers: the app is ready when that object is, which is watched alone, and read when it has changed.
 func TestAHealthCheckMayBeAboutAnObjectOfOthers(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("web", "web"))
+	w := newWorld(t, policy.Policy{}, configMaps("web", "web"))
 	w.app("web", "./web", "interval: 1h\ntimeout: 1h\nhealthChecks:\n- {apiVersion: apps/v1, kind: Deployment, name: backend}\n- {apiVersion: v1, kind: Namespace, name: "+w.ns+"}")
 	t.Log(w.awaits("web", "waiting for Deployment.apps "+w.ns+"/backend: is not in the cluster"))
 	if !w.isThere(configmaps, "web") {
@@ -84,7 +84,7 @@ func TestAHealthCheckIsReadAsTheTenant(t *testing.T) {
 
 // TestAUsersExpressionsDecideTheHealth: of the app's own object, whatever its kind says of itself. They are evaluated again when they change.
 func TestAUsersExpressionsDecideTheHealth(t *testing.T) {
-	w := newWorld(t, app.Policy{}, late("web", "", ""))
+	w := newWorld(t, policy.Policy{}, late("web", "", ""))
 	w.app("app", "./app", `
 interval: 1h
 timeout: 1h
@@ -123,7 +123,7 @@ const crashable = `
 // applied in any case.
 func TestDriftIsHeldWhileAHealthCheckFailedBefore(t *testing.T) {
 	w := offWorld(t, late("web", `sandbox.truce.dev/crash: "true"`, "")+crashable)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
 	t.Log(w.fails("app", "CrashLoopBackOff: container c of pod web-"))
 	conf := w.Watch(t, configmaps, w.ns, "conf")
@@ -133,7 +133,7 @@ func TestDriftIsHeldWhileAHealthCheckFailedBefore(t *testing.T) {
 	}))
 	t.Log(w.event("Kustomization", "app", "the app's health check of Deployment.apps "+w.ns+"/web had failed before: CrashLoopBackOff: container c of pod web-"))
 	stop() // and another process holds it, too
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // while this truce is there to do it
 	w.until("its first run", func() bool {
 		return w.running.Engine.Report(appKeyOf("Kustomization", w.ns, "app")).Stage == report.Done
@@ -156,7 +156,7 @@ func TestDriftIsHeldWhileAHealthCheckFailedBefore(t *testing.T) {
 
 // TestDriftThatBreaksTheHealthIsCorrected: here it is left for a while, in which the health check fails because of it.
 func TestDriftThatBreaksTheHealthIsCorrected(t *testing.T) {
-	w := newWorld(t, app.Policy{}, late("web", `sandbox.truce.dev/crash: "false"`, ""))
+	w := newWorld(t, policy.Policy{}, late("web", `sandbox.truce.dev/crash: "false"`, ""))
 	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h\nremediation: {remediate: true, remediationInterval: 15s}")
 	w.ready("app")
 	d := w.Watch(t, deployments, w.ns, "web")
@@ -182,7 +182,7 @@ func TestDriftThatBreaksTheHealthIsCorrected(t *testing.T) {
 // TestARunFindsAnObjectThatIsNoLongerHealthy: that a pod restarts makes no ready app unready; that it does not come back is found by the next run, as by Flux's,
 // though no condition of the Deployment ever says that it has failed.
 func TestARunFindsAnObjectThatIsNoLongerHealthy(t *testing.T) {
-	w := newWorld(t, app.Policy{}, late("web", `example.com/any: "1"`, ""))
+	w := newWorld(t, policy.Policy{}, late("web", `example.com/any: "1"`, ""))
 	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 3s")
 	w.ready("app")
 	pod := strings.TrimSpace(w.kubectl("get", "pods", "-l", "app=web", "-o", "name"))

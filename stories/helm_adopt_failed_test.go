@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // chartThatFails has a hook after its objects that ends as a value says.
@@ -72,7 +72,7 @@ func TestAFailedReleaseOfOthersIsAdoptedAsItIs(t *testing.T) {
 			w.kubectl("delete", "configmap", "other")
 			s := w.Watch(t, configmaps, w.ns, "web")
 			w.await(s, exists)
-			stop := w.start(app.Policy{Mode: app.Observe})
+			stop := w.start(policy.Policy{Mode: policy.Observe})
 			w.release("web", spec)
 			t.Cleanup(func() { w.freed(helmReleases, "web") })
 			w.leftStalled("install", 1)
@@ -80,7 +80,7 @@ func TestAFailedReleaseOfOthersIsAdoptedAsItIs(t *testing.T) {
 			w.stalled("web")
 			w.await(s, func(o *unstructured.Unstructured) bool { return isOurs(o, "helm-controller") })
 			stop()
-			w.start(app.Policy{Mode: app.Observe})
+			w.start(policy.Policy{Mode: policy.Observe})
 			w.looksAgain("web", "after the start")
 			w.stalled("web")
 			sameValues(t, s.Values())
@@ -132,7 +132,7 @@ func TestASuspendedReleaseIsAdoptedBesideARunningController(t *testing.T) {
 	w.renameManager(configmaps, "web", "helm-controller")
 	w.renameManager(configmaps, "other", "helm-controller")
 	w.Apply(t, replaceNS(helmControllerRuns, w.ns))
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	w.release("web", "  suspend: true\n")
 	t.Cleanup(func() { w.freed(helmReleases, "web") })
 	leaves := func(ready string) {

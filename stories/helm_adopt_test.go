@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // chartOfOthers has what makes it hard to take a release over: an autoscaled count, random values, and an object that will leave the chart. In the place
@@ -93,7 +93,7 @@ func TestAReleaseOfOthersIsAdoptedAndGivenBack(t *testing.T) {
 			w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
 			w.await(s, exists)
 			began, settings := len(d.Values()), len(s.Values())
-			w.start(app.Policy{Mode: app.Observe})
+			w.start(policy.Policy{Mode: policy.Observe})
 			w.release("web", "")
 			t.Cleanup(func() { w.freed(helmReleases, "web") })
 			truce := w.truce()
@@ -181,7 +181,7 @@ func TestWhatLeftTheChartBeforeAReleaseWasAdopted(t *testing.T) {
 	w.installs("helm", "")
 	w.repo.Remove("charts/web/templates/old.yaml")
 	w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	w.release("web", "  suspend: true\n")
 	t.Cleanup(func() { w.freed(helmReleases, "web") })
 	run := w.truce()
@@ -207,7 +207,7 @@ func TestWhatHadDriftedBeforeAReleaseWasAdoptedStays(t *testing.T) {
 			s, h := w.Watch(t, configmaps, w.ns, "web"), w.Watch(t, autoscalers, w.ns, "web")
 			w.await(s, exists)
 			w.await(h, exists)
-			stop := w.start(app.Policy{Mode: app.Observe})
+			stop := w.start(policy.Policy{Mode: policy.Observe})
 			w.release("web", "  suspend: true\n")
 			t.Cleanup(func() { w.freed(helmReleases, "web") })
 			truce := w.truce()
@@ -217,7 +217,7 @@ func TestWhatHadDriftedBeforeAReleaseWasAdoptedStays(t *testing.T) {
 			w.await(s, func(o *unstructured.Unstructured) bool { return isOurs(o, c.manager) })
 			w.await(h, func(o *unstructured.Unstructured) bool { return isOurs(o, c.manager) })
 			stop()
-			w.start(app.Policy{Mode: app.Observe})
+			w.start(policy.Policy{Mode: policy.Observe})
 			w.annotate(helmReleases, "web", "reconcile.fluxcd.io/requestedAt", "after the start")
 			w.await(w.Watch(t, helmReleases, w.ns, "web"), func(o *unstructured.Unstructured) bool {
 				return text(o, "status", "lastHandledReconcileAt") == "after the start"
@@ -245,7 +245,7 @@ func TestAReleaseThatHadFailedIsAdoptedAsItIs(t *testing.T) {
 	w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
 	w.installs("helm-controller", replaceNS(releasedBy["helm-controller"].marks, w.ns))
 	w.edit("charts/web/Chart.yaml", "version: 1.0.0", "version: 1.1.0")
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	w.release("web", "")
 	t.Cleanup(func() { w.freed(helmReleases, "web") })
 	const ofNoValues = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
@@ -279,7 +279,7 @@ spec:
   names: {kind: Thing, plural: things}
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
 `), "create", "--field-manager=helm-controller")
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	w.release("web", "  suspend: true\n")
 	t.Cleanup(func() { w.freed(helmReleases, "web") })
 	w.kubectl("patch", "helmrelease.helm.toolkit.fluxcd.io/web", "--subresource=status", "--type=merge", "-p",

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestAnUpgradeAnnouncesACountThatFalls: the autoscaler of a chart's Deployment is a person's, who deletes it between two releases. The count stays as it is, as
@@ -14,7 +14,7 @@ import (
 func TestAnUpgradeAnnouncesACountThatFalls(t *testing.T) {
 	for _, mode := range []string{"disabled", "warn"} {
 		t.Run(mode, func(t *testing.T) {
-			w := newWorld(t, app.Policy{}, strings.Replace(chartWithHPA, "charts/web/templates/hpa.yaml", "hpa/hpa.yaml", 1))
+			w := newWorld(t, policy.Policy{}, strings.Replace(chartWithHPA, "charts/web/templates/hpa.yaml", "hpa/hpa.yaml", 1))
 			d := w.Watch(t, deployments, w.ns, "web")
 			w.release("web", "  driftDetection: {mode: "+mode+"}\n")
 			w.released("web", 1, "1.0.0")

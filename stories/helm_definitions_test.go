@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // chartWithDefinition has a definition in its directory crds, and an object of its kind.
@@ -41,7 +41,7 @@ spec:
 // TestSeveralAppsNameADefinition: as in Helm the definitions of a chart's directory crds are no part of its release. They are created where they are
 // missing, by any of its releases, and are kept by the app that describes them itself.
 func TestSeveralAppsNameADefinition(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartWithDefinition)
+	w := newWorld(t, policy.Policy{}, chartWithDefinition)
 	definition := w.removesDefinition()
 	partOf := func() string {
 		return w.kubectl("get", "crd", definition, "-o", `jsonpath={.metadata.labels.truce\.dev/part-of}`)
@@ -67,7 +67,7 @@ func TestSeveralAppsNameADefinition(t *testing.T) {
 
 // TestAReleaseWaitsForItsKinds: as in Helm nothing is stored before the kinds of a chart are served, so that no attempt is used up.
 func TestAReleaseWaitsForItsKinds(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartOfThings)
+	w := newWorld(t, policy.Policy{}, chartOfThings)
 	w.removesDefinition()
 	w.release("web", "")
 	w.helmReason("Ready", "False", "InstallFailed", "the API server does not serve this kind at "+w.ns+".stories.truce.dev/v1")
@@ -84,7 +84,7 @@ func TestAReleaseWaitsForItsKinds(t *testing.T) {
 // TestADefinitionThatAPersonHasDeletedDelaysNoRun: between releases drift is only reported, and so is that a definition is missing. The next release
 // brings it back.
 func TestADefinitionThatAPersonHasDeletedDelaysNoRun(t *testing.T) {
-	w := newWorld(t, app.Policy{}, strings.Replace(chartWithDefinition, "templates/thing.yaml", "templates/NOTES.txt", 1))
+	w := newWorld(t, policy.Policy{}, strings.Replace(chartWithDefinition, "templates/thing.yaml", "templates/NOTES.txt", 1))
 	definition := w.removesDefinition()
 	w.release("web", "")
 	w.released("web", 1, "1.0.0")
@@ -100,7 +100,7 @@ func TestADefinitionThatAPersonHasDeletedDelaysNoRun(t *testing.T) {
 // TestALabelThatIsNoStringIsNoAttempt: as in Helm nothing is stored and nothing is applied, so that an upgrade leaves what is deployed.
 func TestALabelThatIsNoStringIsNoAttempt(t *testing.T) {
 	const of = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: %s, %s: {x: %s}}\ndata: {v: \"%s\"}\n"
-	w := newWorld(t, app.Policy{}, "-- charts/web/Chart.yaml --\n{apiVersion: v2, name: web, version: 1.0.0}\n-- charts/web/templates/a.yaml --\n"+fmt.Sprintf(of, "a", "labels", "1", "one"))
+	w := newWorld(t, policy.Policy{}, "-- charts/web/Chart.yaml --\n{apiVersion: v2, name: web, version: 1.0.0}\n-- charts/web/templates/a.yaml --\n"+fmt.Sprintf(of, "a", "labels", "1", "one"))
 	w.release("web", "  upgrade: {remediation: {retries: 1}}\n")
 	w.helmReason("Ready", "False", "InstallFailed", "charts/web/templates/a.yaml:1", "metadata.labels.x is no string")
 	w.looksAgain("web", "once")

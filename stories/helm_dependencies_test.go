@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -48,7 +48,7 @@ func dependency(version string) map[string]string {
 // TestAChartHasItsDependenciesFetched renders charts of Git whose dependencies are in no directory charts: of the same repository, of a Helm repository
 // and of a registry that want credentials, which those HelmRepositories give that have their URL.
 func TestAChartHasItsDependenciesFetched(t *testing.T) {
-	w := newWorld(t, app.Policy{}, dependent)
+	w := newWorld(t, policy.Policy{}, dependent)
 	w.release("web", "")
 	w.released("web", 1, "0.1.0")
 	has := func(name, want string) {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 )
@@ -68,7 +68,7 @@ func (e chartsExample) isReleased(revision, chart string) {
 func (e chartsExample) runs(cluster, platform, shop string, newChart func() string) {
 	t, w, in := e.t, e.world, e.shop
 	t.Helper()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	limits := w.Watch(t, schema.GroupVersionResource{Version: "v1", Resource: "limitranges"}, in.ns, "platform")
 	d := w.Watch(t, deployments, in.ns, "shop")
 	w.app("main", cluster, defaultSpec)

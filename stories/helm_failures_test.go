@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // chartOfFailures has a hook after installs, upgrades and rollbacks, and two tests, each of which ends as the values say.
@@ -60,7 +60,7 @@ spec:
 func TestWhatFollowsFailuresOfHelmsActions(t *testing.T) {
 	w := offWorld(t, chartOfFailures)
 	w.tap = &tap{}
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	for _, scene := range []struct {
 		name string
 		play func(*world)

@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -41,7 +41,7 @@ stringData: {token: canary-one}
 
 // TestTheFieldsOfAHelmRelease: all HelmReleases of the story are of one chart. Their interval is an hour, so that what comes, comes from events.
 func TestTheFieldsOfAHelmRelease(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartOfConfig)
+	w := newWorld(t, policy.Policy{}, chartOfConfig)
 	w.release("bad", "  dependsOn: [{name: none, readyExpr: \"(\"}]\n")
 	for _, scene := range []struct {
 		name string
@@ -247,7 +247,7 @@ spec:
 `
 
 func TestWhyNamesTheValuesOfAChart(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartsInGit)
+	w := newWorld(t, policy.Policy{}, chartsInGit)
 	w.Apply(t, strings.ReplaceAll(strings.Replace(helmValues, "env: staging", "token: none", 1), "NAMESPACE", w.ns))
 	w.app("apps", "./apps", defaultSpec)
 	w.released("web", 1, "1.0.0")

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // chartWithHooks has a ConfigMap, a Job before it that the story itself ends, and Jobs behind it that the sandbox runs.
@@ -100,7 +100,7 @@ func (w *world) exists(kind schema.GroupVersionResource, name string) *unstructu
 }
 
 func TestHooksOfAChart(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartWithHooks)
+	w := newWorld(t, policy.Policy{}, chartWithHooks)
 	w.release("web", "  timeout: 10m\n")
 	w.exists(jobs, "migrate")
 	w.helmCondition("web", "Ready", func(c map[string]any) bool {
@@ -173,7 +173,7 @@ func TestNothingFollowsAHookThatHasFailed(t *testing.T) {
 	const hook = "  managedBy: stories.truce.dev/hand\n  template: {spec: "
 	chart, _, _ := strings.Cut(chartWithHooks, "---\napiVersion: batch/v1\nkind: Job\nmetadata:\n  name: goodbye")
 	w := offWorld(t, replace(t, chart, hook, "  backoffLimit: 0\n  template: {metadata: {annotations: {sandbox.truce.dev/exit-code: {{ .Values.exit | quote }}}}, spec: ")+extra)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.edit("charts/web/values.yaml", `exit: "0"`, `exit: "3"`)
 	w.release("web", "  timeout: 10m\n")
 	stalled := func() {
@@ -205,7 +205,7 @@ func TestNothingFollowsAHookThatHasFailed(t *testing.T) {
 	unchanged("on request")
 	w.kubectl("annotate", "configmap", "web", "touched=by-hand")
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps)
 	w.looksAgain("web", "after the start")
 	unchanged("after a restart")
@@ -218,7 +218,7 @@ func TestNothingFollowsAHookThatHasFailed(t *testing.T) {
 
 // TestAnObjectOfAChartThatBecomesAHookIsDeletedAndRuns: Helm deletes whatever has the name of a hook, and truce what is of the release.
 func TestAnObjectOfAChartThatBecomesAHookIsDeletedAndRuns(t *testing.T) {
-	w := newWorld(t, app.Policy{}, `
+	w := newWorld(t, policy.Policy{}, `
 -- charts/web/Chart.yaml --
 apiVersion: v2
 name: web

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -13,7 +13,7 @@ import (
 // TestAnIndexThatIsMadeForEachRequestIsNoNews: Gitea writes the time into it and no digests. A look that finds nothing else has no Event, no new artifact and no
 // archive that is downloaded again; a version that is pushed is found.
 func TestAnIndexThatIsMadeForEachRequestIsNoNews(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	r := charttest.New(t)
 	r.MakeIndexes()
 	r.Push("web", "1.0.0", webChart("1.0.0"))

@@ -10,7 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -52,7 +52,7 @@ func (w *world) helmDies(want string, args ...string) {
 }
 
 func TestAReleaseThatAKilledHelmHasLeftIsTakenUp(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartThatHangs)
+	w := newWorld(t, policy.Policy{}, chartThatHangs)
 	chart := w.chartDirectory()
 	w.helmDies("1:pending-install", "install", "web", chart, "--set", "slow=true,env=helm")
 	w.release("web", "")

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -41,7 +41,7 @@ data:
 
 // TestAChartAsksTheCluster: what its templates get by lookup is what the cluster of the release holds, and the account of the release may read.
 func TestAChartAsksTheCluster(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartWithLookups)
+	w := newWorld(t, policy.Policy{}, chartWithLookups)
 	w.Apply(t, strings.ReplaceAll(helmValues, "NAMESPACE", w.ns))
 	for _, scene := range []struct {
 		name string

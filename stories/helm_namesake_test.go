@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/compose"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // chartWithFarewell is chartOfConfig with a hook that comes before its end, and one that comes before each upgrade.
@@ -52,7 +52,7 @@ func TestTwoHelmReleasesOfOneName(t *testing.T) {
 
 	// Another truce knows it by what is stored, and the end of the second changes nothing.
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.looksAgain("two", "restarted")
 	refused()
 	w.delete(helmReleases, w.ns, "two")

@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // chartOfRefusal has an object of which the API server takes no other value, and one that is judged by what a status says.
@@ -22,7 +22,7 @@ fixed: "1"
 // TestAnUpgradeThatFailsWithoutAnEndIsTriedWithPauses: the rollback puts right the object that was refused, which had the next upgrade begin at once, in
 // as many releases a second as the API server took.
 func TestAnUpgradeThatFailsWithoutAnEndIsTriedWithPauses(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartOfRefusal)
+	w := newWorld(t, policy.Policy{}, chartOfRefusal)
 	w.release("web", "  upgrade: {remediation: {retries: -1}}\n")
 	w.released("web", 1, "1.0.0")
 	w.edit("charts/web/values.yaml", `"1"`, `"2"`)
@@ -42,7 +42,7 @@ func TestAnUpgradeThatFailsWithoutAnEndIsTriedWithPauses(t *testing.T) {
 
 // TestValuesThatComeLaterAreWaitedFor: nothing watches a ConfigMap without the label reconcile.fluxcd.io/watch, and the interval is an hour.
 func TestValuesThatComeLaterAreWaitedFor(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartOfRefusal)
+	w := newWorld(t, policy.Policy{}, chartOfRefusal)
 	w.release("web", "  valuesFrom: [{kind: ConfigMap, name: later}]\n")
 	w.helmReason("Ready", "False", "ValuesError", "later")
 	w.kubectl("create", "configmap", "later", "--from-literal=values.yaml=fixed: first")
@@ -56,7 +56,7 @@ func TestValuesThatComeLaterAreWaitedFor(t *testing.T) {
 
 // TestAReleaseWaitsForWhatCannotBeJudgedYet: a rule names a field of a status that is not there yet.
 func TestAReleaseWaitsForWhatCannotBeJudgedYet(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartOfRefusal)
+	w := newWorld(t, policy.Policy{}, chartOfRefusal)
 	w.release("web", "  healthCheckExprs: [{apiVersion: v1, kind: ConfigMap, current: \"metadata.annotations.verdict == 'good'\"}]\n"+
 		"  driftDetection: {ignore: [{paths: [/metadata/annotations/verdict], target: {kind: ConfigMap}}]}\n")
 	w.helmReason("Ready", "Unknown", "Progressing")

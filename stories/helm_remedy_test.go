@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
@@ -64,7 +64,7 @@ func (w *world) helmReason(kind, status, reason string, parts ...string) {
 }
 
 func TestAFailedUpgradeIsRolledBack(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartWithRemedies)
+	w := newWorld(t, policy.Policy{}, chartWithRemedies)
 	w.release("web", "  upgrade: {cleanupOnFail: true, remediation: {retries: 1}}\n")
 	w.released("web", 1, "1.0.0")
 	w.repo.Commit(map[string]string{
@@ -97,7 +97,7 @@ func TestAFailedUpgradeIsRolledBack(t *testing.T) {
 }
 
 func TestAFailedInstallIsUninstalled(t *testing.T) {
-	w := newWorld(t, app.Policy{}, strings.ReplaceAll(strings.ReplaceAll(chartWithRemedies, "helm.sh/hook: post-upgrade", "helm.sh/hook: post-install"), `upgrade: "0"`, `upgrade: "3"`))
+	w := newWorld(t, policy.Policy{}, strings.ReplaceAll(strings.ReplaceAll(chartWithRemedies, "helm.sh/hook: post-upgrade", "helm.sh/hook: post-install"), `upgrade: "0"`, `upgrade: "3"`))
 	w.release("web", "  install: {remediation: {retries: 1, remediateLastFailure: true}}\n")
 	w.helmReason("Stalled", "True", "RetriesExceeded", "Failed to install after 2 attempt(s)")
 	w.helmReason("Remediated", "True", "UninstallSucceeded")
@@ -108,7 +108,7 @@ func TestAFailedInstallIsUninstalled(t *testing.T) {
 
 // TestAReleaseIsInstalledAgainAfterItsLastFailureWasUninstalled: no retry is left for the upgrade, and the install is none.
 func TestAReleaseIsInstalledAgainAfterItsLastFailureWasUninstalled(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartWithRemedies)
+	w := newWorld(t, policy.Policy{}, chartWithRemedies)
 	w.release("web", "  upgrade: {remediation: {retries: 0, remediateLastFailure: true, strategy: uninstall}}\n")
 	w.released("web", 1, "1.0.0")
 	w.repo.Commit(map[string]string{"charts/web/values.yaml": "upgrade: \"3\"\ntest: \"0\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.1.0\n"}, "fails")
@@ -119,7 +119,7 @@ func TestAReleaseIsInstalledAgainAfterItsLastFailureWasUninstalled(t *testing.T)
 }
 
 func TestTestsOfARelease(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartWithRemedies)
+	w := newWorld(t, policy.Policy{}, chartWithRemedies)
 	w.release("web", "  test: {enable: true}\n  upgrade: {remediation: {retries: 0, remediateLastFailure: true}}\n")
 	w.helmReason("TestSuccess", "True", "TestSucceeded", "1 test hook completed")
 	w.repo.Commit(map[string]string{"charts/web/values.yaml": "upgrade: \"0\"\ntest: \"3\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.1.0\n"}, "fails")
@@ -129,7 +129,7 @@ func TestTestsOfARelease(t *testing.T) {
 
 // TestADeletionEndsAfterAHookThatComesLastHasFailed: Helm forgets the release then, and Flux lets the HelmRelease go with the next try.
 func TestADeletionEndsAfterAHookThatComesLastHasFailed(t *testing.T) {
-	w := newWorld(t, app.Policy{}, strings.ReplaceAll(strings.ReplaceAll(chartWithRemedies, "helm.sh/hook: post-upgrade", "helm.sh/hook: post-delete"), `upgrade: "0"`, `upgrade: "3"`))
+	w := newWorld(t, policy.Policy{}, strings.ReplaceAll(strings.ReplaceAll(chartWithRemedies, "helm.sh/hook: post-upgrade", "helm.sh/hook: post-delete"), `upgrade: "0"`, `upgrade: "3"`))
 	w.release("web", "")
 	w.released("web", 1, "1.0.0")
 	gone := w.Watch(t, helmReleases, w.ns, "web")

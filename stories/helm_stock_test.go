@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -83,7 +83,7 @@ data: {of: test}
 `
 
 func TestTheStockHelmReadsAndRollsBackWhatTruceInstalls(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartForHelm)
+	w := newWorld(t, policy.Policy{}, chartForHelm)
 	d := w.Watch(t, deployments, w.ns, "web")
 	w.release("web", "  values: {image: \"nginx:1.21.1\"}\n  test: {enable: true}\n")
 	w.released("web", 1, "1.0.0")

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -113,7 +113,7 @@ func (w *world) storedReleases(name string) string {
 }
 
 func TestAChartWithReplicasAndAnAutoscaler(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartWithHPA)
+	w := newWorld(t, policy.Policy{}, chartWithHPA)
 	d, c := w.Watch(t, deployments, w.ns, "web"), w.Watch(t, configmaps, w.ns, "web")
 	w.release("web", "")
 	w.released("web", 1, "1.0.0")

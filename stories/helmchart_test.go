@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -42,7 +42,7 @@ func inDirectory(dir, version string) string {
 // TestHelmChartsAreSourcesOfTheirOwn follows a chart of a HelmRepository and two of a GitRepository: by its version, and by the revision. What is wrong with
 // a HelmChart is in its status, and on the HelmReleases that read it.
 func TestHelmChartsAreSourcesOfTheirOwn(t *testing.T) {
-	w := newWorld(t, app.Policy{}, inDirectory("charts/files", "1.0.0")+"\n-- charts/broken/Chart.yaml --\n{apiVersion: v2, name: broken, version: 1.0.0, dependencies: [{name: a, repository: \"@stable\"}]}\n")
+	w := newWorld(t, policy.Policy{}, inDirectory("charts/files", "1.0.0")+"\n-- charts/broken/Chart.yaml --\n{apiVersion: v2, name: broken, version: 1.0.0, dependencies: [{name: a, repository: \"@stable\"}]}\n")
 	r := charttest.New(t)
 	r.Push("web", "1.0.0", webChart("1.0.0"))
 	w.helmRepository("charts", "url: "+r.URL()+"\ninterval: 1s")

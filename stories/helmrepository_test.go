@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 	"github.com/truce-gitops/truce/internal/testing/s3test"
@@ -54,7 +54,7 @@ func (w *world) releaseSays(name, status, text string) {
 // TestAChartOfAHelmRepositoryIsFollowed pushes versions: the highest of the range is installed. Each fault of the repository is on the HelmRepository and
 // on the HelmReleases that read it, and takes nothing away.
 func TestAChartOfAHelmRepositoryIsFollowed(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	r := charttest.New(t)
 	r.Demand("robot", password)
 	r.Push("web", "1.0.0", webChart("1.0.0"))
@@ -96,7 +96,7 @@ func TestAChartOfAHelmRepositoryIsFollowed(t *testing.T) {
 
 // TestChartsOfARegistryAndOfABucket installs a signed chart of a registry, and one of a Bucket's files.
 func TestChartsOfARegistryAndOfABucket(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	r, s := ocitest.New(t), s3test.New(t)
 	r.Demand("robot", password, ocitest.Tokens)
 	signer := ocitest.NewSigner(t)

@@ -6,12 +6,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestTheStatusListsWhatWasApplied: as in Flux, an entry for each digest of what was built, with its runs.
 func TestTheStatusListsWhatWasApplied(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	is := func(what string, is func([]map[string]any) bool) {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -63,7 +63,7 @@ func (w *world) load(n int) {
 }
 
 func TestAnAutoscalerIsLeftInPeace(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document1)
+	w := newWorld(t, policy.Policy{}, document1)
 	w.app("web", "./apps/web/production", everyFiveSeconds)
 	d := w.Watch(t, deployments, w.ns, "web")
 	w.ready("web")
@@ -104,7 +104,7 @@ func neverFell(t *testing.T, d *kubetest.Recorder, first int64) {
 }
 
 func TestWithClaimsOffTheFightIsReal(t *testing.T) {
-	w := newWorld(t, app.Policy{Claims: app.ClaimsOff}, document1)
+	w := newWorld(t, policy.Policy{Claims: policy.ClaimsOff}, document1)
 	w.app("web", "./apps/web/production", everyFiveSeconds)
 	d := w.Watch(t, deployments, w.ns, "web")
 	w.ready("web")
@@ -130,7 +130,7 @@ func countFalls(d *kubetest.Recorder) int {
 }
 
 func TestANewWorkloadUnderAnAutoscalerNeverStartsWithOne(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document1)
+	w := newWorld(t, policy.Policy{}, document1)
 	d := w.Watch(t, deployments, w.ns, "web")
 	w.app("web", "./apps/web/base", defaultSpec+"\ntargetNamespace: "+w.ns)
 	w.ready("web")
@@ -145,7 +145,7 @@ func TestIgnoreDifferencesNarrowAndBroad(t *testing.T) {
 	t.Parallel()
 	for name, target := range map[string]string{"narrow": "{kind: Deployment, name: my-app}", "broad": "{kind: Deployment, namespace: NS}"} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, app.Policy{}, document3)
+			w := newWorld(t, policy.Policy{}, document3)
 			w.app("my-app", "./apps/my-app", defaultSpec+`
 ignoreDifferences:
 - target: `+replaceNS(target, w.ns)+`

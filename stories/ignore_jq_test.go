@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ignore"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -90,8 +91,8 @@ func newStreetOver(t *testing.T, files string, over func(*rest.Config)) *street 
 	s.engine = reconcile.NewEngine(parts, nil)
 	s.app = app.App{
 		Key: app.Key{Kind: "Application", Namespace: s.ns, Name: "web"}, UID: "4b5c9e5e-0000-4000-8000-000000000001", Path: ".",
-		Namespace: s.ns, Prune: app.PruneDelete, Wait: app.WaitApplied, Validation: app.ValidateNone,
-		Policy: app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate, Pause: app.PauseReport},
+		Namespace: s.ns, Prune: policy.PruneDelete, Wait: app.WaitApplied, Validation: app.ValidateNone,
+		Policy: policy.Policy{Mode: policy.Enforce, Claims: policy.ClaimsCede, Remediation: policy.Remediate, Pause: policy.PauseReport},
 	}
 	return s
 }
@@ -309,7 +310,7 @@ func TestTheAnnotationOfAnObjectNamesItsIgnoredFields(t *testing.T) {
 }
 
 func TestANewRuleThatCoversNothingIsToldOnASteadyApp(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	const rule = `
 ignoreDifferences:
 - target: {kind: Deployment}
@@ -329,7 +330,7 @@ ignoreDifferences:
 }
 
 func TestAnApplicationIgnoresByJQAndByManagerWhileTheRestIsHealed(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{Claims: app.ClaimsOff}, document3)
+	w := newArgoWorld(t, policy.Policy{Claims: policy.ClaimsOff}, document3)
 	w.application("my-app", "apps/my-app", automated+`
 ignoreDifferences:
 - group: apps
@@ -354,7 +355,7 @@ ignoreDifferences:
 }
 
 func TestAnApplicationWithABadExpressionIsToldSoAndNoOtherIs(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document3)
+	w := newArgoWorld(t, policy.Policy{}, document3)
 	w.application("bad", "apps/my-app", automated+`
 ignoreDifferences: [{group: apps, kind: Deployment, jqPathExpressions: ['last(range(1e12))']}]`)
 	const want = `spec.ignoreDifferences[0].jqPathExpressions[0]: "last(range(1e12))": it ran for longer than 1s`

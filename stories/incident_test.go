@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -20,7 +20,7 @@ const withoutClaims = "metadata: {annotations: {truce.dev/claims: \"off\"}, "
 
 // TestTheIncident goes through the second requirement document step by step, on an app that fights as that one did.
 func TestTheIncident(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document1)
+	w := newArgoWorld(t, policy.Policy{}, document1)
 	argocd := w.argocd()
 	w.incident("")
 	d := w.Watch(t, deployments, w.ns, "web")
@@ -105,7 +105,7 @@ func (w *world) incident(more string) {
 
 // TestWithClaimsThereIsNoIncident is the same app with truce as it is.
 func TestWithClaimsThereIsNoIncident(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document1)
+	w := newArgoWorld(t, policy.Policy{}, document1)
 	w.application("grokdevops", "apps/web/production", automated)
 	d := w.Watch(t, deployments, w.ns, "web")
 	w.inSync("grokdevops")

@@ -4,14 +4,14 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // All intervals are an hour: what happens here is made by events.
 func TestNewsOfAnIncludedRepositoryIsNewsOfTheOneThatIncludesIt(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a"))
 	shared := gittest.NewTxtar(t, strings.ReplaceAll(configMaps("deploy", "s", "gone"), "NAMESPACE", w.ns)+"-- elsewhere.yaml --\nnot: read\n")
 	values := func(k string) string {
 		return strings.NewReplacer("NAMESPACE", w.ns, `"k":"s"`, `"k":"`+k+`"`).Replace(configMap("s"))

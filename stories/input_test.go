@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/fluxcd/pkg/apis/meta"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,7 +59,7 @@ var badApps = map[string]struct {
 }
 
 func TestBadInputIsTheProblemOfItsOwnApp(t *testing.T) {
-	w := newWorld(t, app.Policy{}, badFiles)
+	w := newWorld(t, policy.Policy{}, badFiles)
 	w.app("good", "./good", defaultSpec)
 	w.ready("good")
 	w.badSources()
@@ -136,7 +136,7 @@ func (w *world) sshSecret(name, identity, knownHosts string) {
 }
 
 func TestServersThatHangHoldUpNobody(t *testing.T) {
-	w := newWorld(t, app.Policy{}, badFiles)
+	w := newWorld(t, policy.Policy{}, badFiles)
 	hangs := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
 	hangs.Hang()
 	for n := range 12 {
@@ -153,7 +153,7 @@ func TestServersThatHangHoldUpNobody(t *testing.T) {
 }
 
 func TestAnImmutableFieldIsSaidAndTheObjectIsLeftAlone(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+configMaps("apps/my-app", "beside"))
+	w := newWorld(t, policy.Policy{}, document3+configMaps("apps/my-app", "beside"))
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -177,7 +177,7 @@ func TestOneOfTenIsRefusedAndTheNineAreApplied(t *testing.T) {
 	for n := range 9 {
 		fmt.Fprintf(&b, "{apiVersion: v1, kind: ConfigMap, metadata: {name: c%d, namespace: NAMESPACE}}\n---\n", n)
 	}
-	w := newWorld(t, app.Policy{}, "-- app/all.yaml --\n"+b.String()+
+	w := newWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+b.String()+
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: bad, namespace: NAMESPACE, labels: {a: ' not a label '}}}\n")
 	w.app("app", "./app", defaultSpec)
 	t.Log(w.fails("app", "app/all.yaml:19: ConfigMap "+w.ns+"/bad", "metadata.labels"))
@@ -191,7 +191,7 @@ func TestOneOfTenIsRefusedAndTheNineAreApplied(t *testing.T) {
 }
 
 func TestTwoAppsThatNameOneObject(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("one", "shared", "a")+"-- two/shared.yaml --\n"+
+	w := newWorld(t, policy.Policy{}, configMaps("one", "shared", "a")+"-- two/shared.yaml --\n"+
 		strings.ReplaceAll(configMap("shared"), `"k":"shared"`, `"k":"two"`)+configMaps("two", "b"))
 	w.app("one", "./one", defaultSpec)
 	w.ready("one")
@@ -249,7 +249,7 @@ func TestAppsThatWaitForEverHoldUpNobody(t *testing.T) {
 	for n := range stuck {
 		fmt.Fprintf(&b, "-- stuck-%d/kind.yaml --%s", n, fmt.Sprintf(stuckKind, fmt.Sprintf("taken%d", n)))
 	}
-	w := newWorld(t, app.Policy{}, b.String())
+	w := newWorld(t, policy.Policy{}, b.String())
 	w.Apply(t, strings.ReplaceAll(fmt.Sprintf(stuckKind, "first"), "NAMESPACE", w.ns))
 	w.Established(t, "first."+w.ns+".example.com")
 	for n := range stuck {

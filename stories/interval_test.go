@@ -3,7 +3,7 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -15,7 +15,7 @@ func TestASyncIntervalFindsCommitsThatNobodyTellsOf(t *testing.T) {
 		"interval of the GitRepository":     {"1s", "interval: 1h"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+			w := newWorld(t, policy.Policy{}, configMaps("app", "a"))
 			server := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
 			w.source("repo", "url: "+server.URL+"\ninterval: "+c.source+"\nref: {branch: main}")
 			w.kustomization("app", "repo", "path: ./app\nprune: true\n"+c.app)
@@ -31,7 +31,7 @@ func TestASyncIntervalFindsCommitsThatNobodyTellsOf(t *testing.T) {
 }
 
 func TestARetryIntervalTriesAgain(t *testing.T) {
-	w := newWorld(t, app.Policy{}, `
+	w := newWorld(t, policy.Policy{}, `
 -- app/a.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: NAMESPACE-later}}
 `)

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/yaml"
 )
@@ -46,13 +46,13 @@ func TestNoBuiltInKindDrifts(t *testing.T) {
 			t.Errorf("testdata/kinds.yaml has no %s", kind)
 		}
 	}
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	before := len(w.objectWrites())
 	w.steady("app", w.short(3, 20))
 	stop()
-	w.start(app.Policy{}) // one that remembers nothing
+	w.start(policy.Policy{}) // one that remembers nothing
 	t.Cleanup(w.removeApps)
 	w.steady("app", 2)
 	t.Logf("%d built-in kinds: %d differences, %d writes after the first", len(served), w.drifts("app"), len(w.objectWrites())-before)

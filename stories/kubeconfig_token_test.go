@@ -20,7 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/rest"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -213,7 +213,7 @@ func TestNoTokenOfTrucesOwnIsOneForThisCluster(t *testing.T) {
 	defer server.Close()
 	g := &tokenGate{Server: server, f: farWorld{world: w}}
 	w.Apply(t, g.reference(fmt.Sprintf(", audiences: %q", strings.Join(audiences(t, w.kubectl("create", "token", "truce")), "\n"))))
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", "interval: 1h\nretryInterval: 1s\nkubeConfig: {configMapRef: {name: gate}}")
 	w.fails("app", "with these audiences it would be a credential for this cluster; choose others")
 	if len(sent) > 0 {

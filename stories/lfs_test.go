@@ -3,7 +3,7 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // pointer is what Git holds of a file that is kept in Git LFS.
@@ -14,7 +14,7 @@ size 12345
 
 // TestAPointerOfLFSIsNoManifest: a manifest that moves to LFS is not pruned from an Application, which passes over files without objects.
 func TestAPointerOfLFSIsNoManifest(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("other", "a", "b"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("other", "a", "b"))
 	w.application("web", "other", automated)
 	w.inSync("web")
 	b := w.exists(configmaps, "b")

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/decide/fight"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,7 +16,7 @@ import (
 func TestAnOrderIsCarriedOutThoughNobodyAnsweredThatItIsTakenUp(t *testing.T) {
 	w := offArgoWorld(t, document3)
 	w.tap = &tap{}
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.application("my-app", "apps/my-app", manually)
 	w.outOfSync("my-app")
 	lost := w.tap.lose("/applications/my-app", `"/operation"`)
@@ -31,7 +31,7 @@ func TestAnOrderIsCarriedOutThoughNobodyAnsweredThatItIsTakenUp(t *testing.T) {
 func TestThatTruceIsToldToEndIsNoFailureOfAnApp(t *testing.T) {
 	w := offWorld(t, document3)
 	w.tap = &tap{}
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	writing := make(chan struct{})
@@ -47,7 +47,7 @@ func TestThatTruceIsToldToEndIsNoFailureOfAnApp(t *testing.T) {
 	<-writing
 	stop()
 	w.tap.set(nil)
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // before this truce ends
 	w.ready("my-app")
 	for _, e := range w.history("my-app") {
@@ -60,7 +60,7 @@ func TestThatTruceIsToldToEndIsNoFailureOfAnApp(t *testing.T) {
 // A rollback of an app whose source is suspended cannot be made, and the app says so: the revision is not fetched.
 func TestARollbackInASuspendedSourceIsNotWaitedForInSilence(t *testing.T) {
 	w := offWorld(t, document3)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	first := w.repo.Head()
@@ -69,7 +69,7 @@ func TestARollbackInASuspendedSourceIsNotWaitedForInSilence(t *testing.T) {
 	stop() // events that arrive together may be seen in any order
 	w.patch(gitRepositories, "repo", map[string]any{"spec": map[string]any{"suspend": true}}, "person")
 	w.annotate(kustomizations, "my-app", "truce.dev/revision", first)
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // before this truce ends
 	w.condition("my-app", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool {
 		return c["status"] == "False" && contains(c["message"], "is suspended")
@@ -84,7 +84,7 @@ func TestARollbackInASuspendedSourceIsNotWaitedForInSilence(t *testing.T) {
 func TestAnObjectThatWasDeletedWhileItsWatchWasAwayIsCreatedAgain(t *testing.T) {
 	w := offWorld(t, serviceAccount("first"))
 	w.tap = &tap{}
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	back := w.tap.leave("/serviceaccounts")
@@ -108,7 +108,7 @@ func serviceAccount(name string) string {
 // TestARequestCreatesAnObjectThatIsDeletedAgainAndAgain has a person delete an object until truce pauses. The app is not ready then, and a
 // request ends the pause.
 func TestARequestCreatesAnObjectThatIsDeletedAgainAndAgain(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	for n := range fight.MaxCorrections + 1 {

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestAHookRunsInANamespaceThatTheApplicationCreates: the namespace comes before all hooks, and the operation lists it, as in Argo CD.
 func TestAHookRunsInANamespaceThatTheApplicationCreates(t *testing.T) {
 	hook := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: before, annotations: {argocd.argoproj.io/hook: PreSync, argocd.argoproj.io/sync-wave: \"-9\"}}\n"
-	w := newArgoWorld(t, app.Policy{}, "-- app/hook.yaml --\n"+hook+"-- app/web.yaml --\n"+configMap("web"))
+	w := newArgoWorld(t, policy.Policy{}, "-- app/hook.yaml --\n"+hook+"-- app/web.yaml --\n"+configMap("web"))
 	made := w.ns + "-made"
 	spec := replace(t, w.applicationText("web", "app", "\nsyncPolicy: {automated: {}, retry: {limit: 0}, syncOptions: [CreateNamespace=true]}"), "svc, namespace: "+w.ns, "svc, namespace: "+made)
 	w.Apply(t, spec)
@@ -38,7 +38,7 @@ func TestAHookRunsInANamespaceThatTheApplicationCreates(t *testing.T) {
 
 // TestAHookRunsInANamespaceThatAReleaseCreates: the release is stored there, too.
 func TestAHookRunsInANamespaceThatAReleaseCreates(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartForHelm)
+	w := newWorld(t, policy.Policy{}, chartForHelm)
 	made := w.ns + "-made"
 	w.release("web", "  targetNamespace: "+made+"\n  storageNamespace: "+made+"\n  releaseName: web\n  install: {createNamespace: true}\n  values: {image: \"nginx:1.21.1\"}\n")
 	t.Cleanup(func() { w.delete(namespaces, "", made) })

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -20,7 +20,7 @@ func TestAStartReadsAnAppsObjectsOfOneKindAtOnce(t *testing.T) {
 	}
 	w := offWorld(t, text.String())
 	w.app("app", "./app", defaultSpec)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.ready("app")
 	stop()
 	w.kubectl("patch", "configmap/c7", "--type=merge", `-p={"data":{"n":"8"}}`)
@@ -32,7 +32,7 @@ func TestAStartReadsAnAppsObjectsOfOneKindAtOnce(t *testing.T) {
 	}
 	before := len(gets())
 
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // while this truce is there to do it
 	w.await(d, func(o *unstructured.Unstructured) bool {
 		n, _, _ := unstructured.NestedString(o.Object, "data", "n")
@@ -46,7 +46,7 @@ func TestAStartReadsAnAppsObjectsOfOneKindAtOnce(t *testing.T) {
 
 // Some sixty kinds of claimants are in the catalogue, most of which no server knows.
 func TestAStartAsksForAllThatTheServerServesAtOnce(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	w.settled()

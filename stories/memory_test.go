@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -45,7 +45,7 @@ func TestWhatIsRememberedOfAnObjectGoesWithIt(t *testing.T) {
 	id := func(name string) object.ID {
 		return object.ID{Group: "apps", Kind: "Deployment", Namespace: w.ns, Name: name}
 	}
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("web", "./apps/web/production", defaultSpec)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.app("kept", "./apps/token", defaultSpec+`
@@ -83,7 +83,7 @@ ignoreDifferences:
 	}
 
 	// One leaves Git and is pruned; of another, the app is let go of without its objects.
-	stop = w.start(app.Policy{})
+	stop = w.start(policy.Policy{})
 	w.repo.Remove("apps/my-app/my-app.yaml")
 	w.repo.Commit(map[string]string{"apps/my-app/other.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: other, namespace: " + w.ns + "}}\n"}, "another")
 	w.ready("my-app")
@@ -102,6 +102,6 @@ ignoreDifferences:
 	if !w.isThere(deployments, "web") {
 		t.Error("web is gone")
 	}
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // before this truce ends
 }

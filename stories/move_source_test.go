@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -61,7 +61,7 @@ func (w *world) otherRepo() *gittest.Repo {
 
 // TestAnObjectThatMovesToAnAppOfAnotherRepositoryIsNotDeleted, although its old home is pushed first, and neither names it for a moment.
 func TestAnObjectThatMovesToAnAppOfAnotherRepositoryIsNotDeleted(t *testing.T) {
-	w := newWorld(t, app.Policy{}, twoHomes+configMaps("one", strings.Fields("a b c d e f g h")...))
+	w := newWorld(t, policy.Policy{}, twoHomes+configMaps("one", strings.Fields("a b c d e f g h")...))
 	other := w.otherRepo()
 	w.source("other", "url: "+gittest.ServeHTTP(t, other, gittest.HTTPOptions{}).URL+"\ninterval: 1h\nref: {branch: main}")
 	w.app("one", "./one", defaultSpec)
@@ -73,7 +73,7 @@ func TestAnObjectThatMovesToAnAppOfAnotherRepositoryIsNotDeleted(t *testing.T) {
 
 // TestAnObjectThatMovesToAnAppOfTheOtherDialectIsNotDeleted: the same, with an Application of another repository.
 func TestAnObjectThatMovesToAnAppOfTheOtherDialectIsNotDeleted(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, twoHomes+configMaps("one", strings.Fields("a b c d e f g h")...))
+	w := newArgoWorld(t, policy.Policy{}, twoHomes+configMaps("one", strings.Fields("a b c d e f g h")...))
 	other := w.otherRepo()
 	w.app("one", "./one", defaultSpec)
 	server := gittest.ServeHTTP(t, other, gittest.HTTPOptions{})
@@ -95,7 +95,7 @@ spec: {interval: 1h, path: ./objects, prune: true, sourceRef: {kind: GitReposito
 `, name)
 	}
 	names := strings.Fields("a b c d e f g h")
-	w := newWorld(t, app.Policy{}, "-- apps/child.yaml --"+child("old")+"-- apps/stay.yaml --\n"+configMap("stay")+configMaps("objects", names...))
+	w := newWorld(t, policy.Policy{}, "-- apps/child.yaml --"+child("old")+"-- apps/stay.yaml --\n"+configMap("stay")+configMaps("objects", names...))
 	w.app("parent", "./apps", defaultSpec)
 	w.ready("parent")
 	w.ready("old")

@@ -4,13 +4,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // A commit moves an object from one app to another. In no order of the two runs may it be deleted on the way.
 func TestAnObjectThatMovesToAnotherAppIsNotDeleted(t *testing.T) {
-	w := newWorld(t, app.Policy{}, strings.ReplaceAll(document3, "apps/my-app/my-app.yaml", "apps/one/my-app.yaml")+`
+	w := newWorld(t, policy.Policy{}, strings.ReplaceAll(document3, "apps/my-app/my-app.yaml", "apps/one/my-app.yaml")+`
 -- apps/one/stay.yaml --
 apiVersion: v1
 kind: ConfigMap
@@ -42,7 +42,7 @@ metadata: {name: stay-two, namespace: NAMESPACE}
 
 // Two apps of one name and two kinds are two apps: each has its own mark, and an object that moves from one to the other stays.
 func TestAKustomizationAndAnApplicationOfOneNameAreTwo(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, configMaps("one", "a", "moves")+configMaps("two", "b"))
+	w := newArgoWorld(t, policy.Policy{}, configMaps("one", "a", "moves")+configMaps("two", "b"))
 	w.app("web", "./one", defaultSpec)
 	w.application("web", "two", automated)
 	w.ready("web")

@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // beside is another namespace of the same story, with a repository and an instance of its own.
-func (w *world) beside(process app.Policy, files string) *world {
+func (w *world) beside(process policy.Policy, files string) *world {
 	w.t.Helper()
 	o := &world{Cluster: w.Cluster, t: w.t, ctx: w.ctx, ns: w.Namespace(w.t), cache: w.t.TempDir()}
 	o.works, o.agent = cluster.Namespaces{o.ns}, "truce/"+o.ns
@@ -39,12 +39,12 @@ spec:
 `
 
 func TestTwoInstancesWorkSideBySide(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+configMaps("apps/my-app", "shared"))
+	w := newWorld(t, policy.Policy{}, document3+configMaps("apps/my-app", "shared"))
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	shared := w.Watch(t, configmaps, w.ns, "shared")
 	d := w.Watch(t, deployments, w.ns, "my-app")
-	o := w.beside(app.Policy{}, intruder)
+	o := w.beside(policy.Policy{}, intruder)
 	o.app("intruder", "./app", "interval: 1h\nretryInterval: 1s")
 
 	// Objects with the other instance's label are left alone and reported; all others are applied.
@@ -102,7 +102,7 @@ func TestRightsInOneNamespaceAreEnoughForATruceOfOne(t *testing.T) {
 	}
 	mayIn(w.ns)
 	w.account = "system:serviceaccount:" + w.ns + ":truce"
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")

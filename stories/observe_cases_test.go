@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
@@ -103,7 +103,7 @@ func TestWhatCannotBeObservedIsSaidOnItsOwnApp(t *testing.T) {
 		}
 		w.app(doc, "./"+doc, defaultSpec)
 	}
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	colour := " .data.colour: observe mode writes nothing"
 	for name, want := range map[string][]string{
 		"forbidden": {"web .spec.ports", "a" + colour, `note: compared without a dry run, by what Git names alone: 1 of the objects (dry run: services "web" is forbidden`},

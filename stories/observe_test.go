@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -132,7 +133,7 @@ func TestBesideFluxTruceTellsTheFightAndWritesNothing(t *testing.T) {
 	w.asFluxLeft("web")
 	w.fluxLike(time.Second, theirs)
 	d := w.Watch(t, deployments, w.ns, "web")
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	w.await(d, exists)
 	w.load(8)
 	put, set := 0, 0
@@ -190,7 +191,7 @@ func TestADeletedKustomizationThatIsOnlyObservedKeepsFluxsFinalizer(t *testing.T
 	w.app("web", "./apps/web/production", defaultSpec)
 	w.asFluxLeft("web")
 	w.fluxLike(time.Hour, theirs)
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	k := w.Watch(t, kustomizations, w.ns, "web")
 	w.until("truce has looked at the app", func() bool { return w.running.Engine.Report(appKeyOf("Kustomization", w.ns, "web")).Stage == "done" })
 	w.delete(kustomizations, w.ns, "web")
@@ -215,7 +216,7 @@ func appKeyOf(kind, namespace, name string) app.Key {
 func TestARequestLooksAtASourceThatIsOnlyObserved(t *testing.T) {
 	w := offWorld(t, configMaps("app", "a"))
 	server := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{})
-	w.start(app.Policy{Mode: app.Observe})
+	w.start(policy.Policy{Mode: policy.Observe})
 	w.source("repo", "url: "+server.URL+"\ninterval: 1h\nref: {branch: main}")
 	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
 	t.Cleanup(w.removeApps)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/compose"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 	"github.com/truce-gitops/truce/internal/testing/signtest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -66,7 +66,7 @@ func configMapOf(name, value string) string {
 
 // TestAnArtifactOfARegistryIsFollowed pushes versions: the highest is applied, and what it no longer holds is pruned.
 func TestAnArtifactOfARegistryIsFollowed(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	r := ocitest.New(t)
 	r.Demand("robot", password, ocitest.Tokens)
 	made := map[string]string{"org.opencontainers.image.revision": "main@sha1:0123", "org.opencontainers.image.source": "https://git.example/web"}
@@ -99,7 +99,7 @@ func TestAnArtifactOfARegistryIsFollowed(t *testing.T) {
 
 // TestAFaultOfARegistryIsReportedOnItsSource breaks one thing after the other: each time the source has Flux's reason, and nothing is pruned.
 func TestAFaultOfARegistryIsReportedOnItsSource(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	r := ocitest.New(t)
 	digest := r.Push("team/web", "latest", map[string]string{"a.yaml": configMapOf("a", "a")}, nil)
 	w.artifact("web", "url: "+r.URL("team/web"))
@@ -188,7 +188,7 @@ func TestAnArtifactOfARegistryThatIsNotSignedReplacesNone(t *testing.T) {
 // TestAnArtifactOfAnotherIdentityReplacesNone signs by certificates: as cosign does without a key, by the trusted root of an instance of our own, and as
 // notation does.
 func TestAnArtifactOfAnotherIdentityReplacesNone(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	r, instance := ocitest.New(t), signtest.NewSigstore(t)
 	notary, stranger := signtest.NewNotary(t, "ci", time.Now().Add(time.Hour)), signtest.NewNotary(t, "ci", time.Now().Add(time.Hour))
 	policy := fmt.Sprintf(`{"version": "1.0", "trustPolicies": [{"name": "all", "registryScopes": [%q], "signatureVerification": {"level": "strict"}, "trustStores": ["ca:all"], "trustedIdentities": ["*"]}]}`, r.Host+"/team/notary")
@@ -239,7 +239,7 @@ var externalArtifacts = schema.GroupVersionResource{Group: "source.toolkit.fluxc
 
 // TestAnArchiveOfAnotherControllerIsFollowed writes the status of an ExternalArtifact as its controller does.
 func TestAnArchiveOfAnotherControllerIsFollowed(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("unused", "x"))
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
 	var served sync.Map
 	wrong := make(chan struct{}, 1)
 	s := httptest.NewServer(http.HandlerFunc(func(a http.ResponseWriter, q *http.Request) {

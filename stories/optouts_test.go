@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -16,7 +16,7 @@ const reconcileKey = "kustomize.toolkit.fluxcd.io/reconcile"
 // TestAPauseOnTheLiveObjectStands: a person pauses one object with Flux's annotation. Nothing of it is corrected, applied or pruned, and
 // the app says so, until the annotation is removed.
 func TestAPauseOnTheLiveObjectStands(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3+configMaps("apps/my-app", "a"))
+	w := newWorld(t, policy.Policy{}, document3+configMaps("apps/my-app", "a"))
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	d := w.Watch(t, deployments, w.ns, "my-app")
@@ -59,7 +59,7 @@ func marked(name, annotation string) string {
 
 func TestFluxOptOutsInGitAreHonoured(t *testing.T) {
 	const ssa = "kustomize.toolkit.fluxcd.io/ssa: "
-	w := newWorld(t, app.Policy{}, "-- app/all.yaml --\n"+strings.Join([]string{
+	w := newWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+strings.Join([]string{
 		marked("ignored", ssa+"ignore"), marked("disabled", reconcileKey+": disabled"),
 		marked("once", ssa+"IfNotPresent"), marked("found", ssa+"IfNotPresent"), marked("merged", ssa+"Merge"), marked("usual", ssa+"Override"),
 	}, "---\n"))
@@ -93,7 +93,7 @@ func TestFluxOptOutsInGitAreHonoured(t *testing.T) {
 
 func TestArgoOptionsOfObjectsAreHonoured(t *testing.T) {
 	const options, compare = "argocd.argoproj.io/sync-options: ", "argocd.argoproj.io/compare-options: "
-	w := newArgoWorld(t, app.Policy{}, "-- app/all.yaml --\n"+marked("plain", options+`"Validate=false, ServerSideApply=true"`)+
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+marked("plain", options+`"Validate=false, ServerSideApply=true"`)+
 		"-- app/kept.yaml --\n"+marked("kept", options+"Prune=false")+
 		"-- app/quiet.yaml --\n"+marked("quiet", options+"Prune=false, "+compare+"IgnoreExtraneous")+
 		"-- app/asks.yaml --\n"+marked("asks", options+"Prune=confirm")+

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -25,13 +25,13 @@ func inBothDialects(t *testing.T, files string, story func(t *testing.T, s diale
 	t.Run("Kustomization", func(t *testing.T) {
 		w := offWorld(t, files)
 		w.tap = &tap{}
-		w.start(app.Policy{})
+		w.start(policy.Policy{})
 		story(t, dialect{w, false})
 	})
 	t.Run("Application", func(t *testing.T) {
 		w := offArgoWorld(t, files)
 		w.tap = &tap{}
-		w.start(app.Policy{})
+		w.start(policy.Policy{})
 		story(t, dialect{w, true})
 	})
 }
@@ -220,7 +220,7 @@ func TestAServerThatDoesNotAnswerIsAskedAgainSoon(t *testing.T) {
 		t.Run(method, func(t *testing.T) {
 			w := offWorld(t, document3)
 			w.tap = &tap{}
-			w.start(app.Policy{})
+			w.start(policy.Policy{})
 			w.app("app", "./apps/my-app", "interval: 1h\n")
 			w.ready("app")
 			var failed atomic.Bool

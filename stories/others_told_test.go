@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -163,7 +163,7 @@ func TestARuleThatCanDoNothingIsSaidAtOnce(t *testing.T) {
 		"a failing jq":    {`{group: apps, kind: Deployment, jqPathExpressions: ['.spec.template.spec.containers | error("no")']}`, "no"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newArgoWorld(t, app.Policy{}, document3)
+			w := newArgoWorld(t, policy.Policy{}, document3)
 			s := dialect{w, true}
 			w.application("my-app", "apps/my-app", automated+"\nignoreDifferences: ["+tt.rule+"]")
 			s.awaitsText("ignoreDifferences[0]")
@@ -175,7 +175,7 @@ func TestARuleThatCanDoNothingIsSaidAtOnce(t *testing.T) {
 		"a wrong name in a Kustomization": {`{target: {kind: Deployment, name: my-ap}, jsonPatches: [{op: remove, path: /spec/replicas}]}`, "my-app"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, app.Policy{}, document3)
+			w := newWorld(t, policy.Policy{}, document3)
 			s := dialect{w, false}
 			w.app("my-app", "./apps/my-app", defaultSpec+"\nignoreDifferences: ["+tt.rule+"]")
 			s.awaitsText("ignoreDifferences[0]")

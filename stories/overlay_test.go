@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -28,7 +28,7 @@ commonAnnotations: {part: is-here}
 `
 
 func TestAKustomizationChangesWhatItsFilesDescribe(t *testing.T) {
-	w := newWorld(t, app.Policy{}, overlaid)
+	w := newWorld(t, policy.Policy{}, overlaid)
 	w.app("web", "app", `
 interval: 1h
 namePrefix: my-
@@ -69,7 +69,7 @@ patches:
 }
 
 func TestAKustomizationOfAnOlderFluxIsPatched(t *testing.T) {
-	w := newWorld(t, app.Policy{}, overlaid)
+	w := newWorld(t, policy.Policy{}, overlaid)
 	w.app("web", "app", `
 interval: 1h
 buildMetadata: [originAnnotations]
@@ -89,7 +89,7 @@ patchesJson6902:
 }
 
 func TestAnApplicationChangesWhatItsFilesDescribe(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, overlaid+`
+	w := newArgoWorld(t, policy.Policy{}, overlaid+`
 -- app/kustomization.yaml --
 resources: [web.yaml]
 images: [{name: registry.example/web, newName: registry.example/shop}]

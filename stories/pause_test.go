@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -87,7 +88,7 @@ func TestAPauseWhileTheScaleSubresourceAnswers500(t *testing.T) {
 	w := offWorld(t, "-- app/crew.yaml --\n"+strings.Replace(crewOf("Crew", "web", "workers: {count: 3}"), "example.com/v1", "example.com/v2", 1)+
 		"---\n"+strings.Replace(crewScaler("Crew", "web"), "example.com/v1", "example.com/v2", 1))
 	crews := w.defineCrews("Crew", "")
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", everyFiveSeconds)
 	w.annotate(kustomizations, "app", "truce.dev/pause", "correct")
 	name := "crews.v1." + w.ns + ".example.com/web"

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
 
@@ -47,7 +47,7 @@ func TestAnAppThatBecomesAnotherPrunesNothingUnasked(t *testing.T) {
 	for what, c := range moves {
 		t.Run(what, func(t *testing.T) {
 			names := strings.Fields("a b c d e f g h")
-			w := newWorld(t, app.Policy{}, configMaps("app", names...)+configMaps("other", "o"))
+			w := newWorld(t, policy.Policy{}, configMaps("app", names...)+configMaps("other", "o"))
 			w.app("app", "./app", defaultSpec)
 			w.ready("app")
 			c.do(w)
@@ -68,13 +68,13 @@ func TestAnAppThatBecomesAnotherPrunesNothingUnasked(t *testing.T) {
 // TestASmallAppThatBecomesAnotherPrunesNothingUnasked: no number is too small where the identity has changed, after a restart too.
 func TestASmallAppThatBecomesAnotherPrunesNothingUnasked(t *testing.T) {
 	w := offWorld(t, configMaps("app", "a")+configMaps("other", "o"))
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	w.respec("app", `{"path":"./other"}`)
 	token := w.heldPrune("app", "1 of 1 objects", "the path has changed from app")
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // while truce still runs
 	w.check("app")
 	if again := w.heldPrune("app", "1 of 1 objects", "the path has changed from app"); again != token {
@@ -95,13 +95,13 @@ func TestSmallPrunesAreCountedTogether(t *testing.T) {
 		names = append(names, fmt.Sprintf("c%02d", i))
 	}
 	w := offWorld(t, configMaps("app", names...))
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	w.repo.Remove(manifests("app", names[:10])...)
 	w.ready("app")
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // while truce still runs
 	w.repo.Remove(manifests("app", names[10:20])...)
 	w.heldPrune("app", "20 of 30 objects", "of which 10 are already")
@@ -126,7 +126,7 @@ func TestSmallPrunesAreCountedTogether(t *testing.T) {
 // TestThePolicyOfAnAppLowersOrLiftsTheGuard by its annotation.
 func TestThePolicyOfAnAppLowersOrLiftsTheGuard(t *testing.T) {
 	names := strings.Fields("a b c d e f g h i j")
-	w := newWorld(t, app.Policy{}, configMaps("app", names...))
+	w := newWorld(t, policy.Policy{}, configMaps("app", names...))
 	w.app("app", "./app", defaultSpec)
 	w.kubectl("annotate", "kustomization/app", "truce.dev/prune-guard=0")
 	w.ready("app")
@@ -146,7 +146,7 @@ func TestThePolicyOfAnAppLowersOrLiftsTheGuard(t *testing.T) {
 // TestTheCommandShowsAndApprovesAHeldPrune goes through what a person meets: nothing held, the list, no answer, the approval.
 func TestTheCommandShowsAndApprovesAHeldPrune(t *testing.T) {
 	names := strings.Fields("a b c d e f g h")
-	w := newWorld(t, app.Policy{}, configMaps("app", names...))
+	w := newWorld(t, policy.Policy{}, configMaps("app", names...))
 	run := w.truce()
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")

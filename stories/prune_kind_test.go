@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -22,7 +22,7 @@ func TestAKindThatGoesWhileItsObjectsArePruned(t *testing.T) {
 		t.Run(fmt.Sprint(n), func(t *testing.T) {
 			w := offWorld(t, files.String())
 			w.define()
-			w.start(app.Policy{})
+			w.start(policy.Policy{})
 			w.app("app", "./app", "interval: 1h\nprune: true\n")
 			w.ready("app")
 			said, d := w.Watch(t, kustomizations, w.ns, "app"), w.dynamic()

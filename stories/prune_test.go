@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -30,7 +30,7 @@ var (
 
 func TestWhatLeavesGitIsDeletedAndNothingElse(t *testing.T) {
 	w := offWorld(t, configMaps("app", "a", "b", "c"))
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	// Another owner's object with the same labels.
@@ -65,7 +65,7 @@ func TestWhatLeavesGitIsDeletedAndNothingElse(t *testing.T) {
 }
 
 func TestAnObjectThatCameBackIsStillPruned(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	b := w.Watch(t, configmaps, w.ns, "b")
@@ -83,7 +83,7 @@ func TestAnObjectThatCameBackIsStillPruned(t *testing.T) {
 func exists(*unstructured.Unstructured) bool { return true }
 
 func TestAnObjectThatSomebodyPutInPlaceOfOursIsNotDeleted(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	w.suspend("app")
@@ -104,7 +104,7 @@ func TestAnObjectThatSomebodyPutInPlaceOfOursIsNotDeleted(t *testing.T) {
 }
 
 func TestPruneFalseAndAnnotationsKeep(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("kept", "a", "b")+configMaps("pruned", "c", "d", "e", "f"))
+	w := newWorld(t, policy.Policy{}, configMaps("kept", "a", "b")+configMaps("pruned", "c", "d", "e", "f"))
 	for name, annotation := range map[string]string{
 		"c": "kustomize.toolkit.fluxcd.io/prune", "d": "kustomize.toolkit.fluxcd.io/prune",
 	} {
@@ -151,7 +151,7 @@ func TestPruneFalseAndAnnotationsKeep(t *testing.T) {
 
 // TestAnObjectWithoutANamespaceIsRefused: Flux and Argo CD apply none to the namespace default that no file names.
 func TestAnObjectWithoutANamespaceIsRefused(t *testing.T) {
-	w := newWorld(t, app.Policy{}, "-- app/homeless.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: homeless}}\n"+configMaps("app", "a"))
+	w := newWorld(t, policy.Policy{}, "-- app/homeless.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: homeless}}\n"+configMaps("app", "a"))
 	w.app("app", "./app", defaultSpec)
 	w.fails("app", "app/homeless.yaml:1: ConfigMap homeless: no namespace: set metadata.namespace")
 	w.until("the others to be there", func() bool { return w.isThere(configmaps, "a") })
@@ -204,7 +204,7 @@ func TestAnEmptySourcePrunesNothing(t *testing.T) {
 	t.Parallel()
 	for what, c := range emptied {
 		t.Run(what, func(t *testing.T) {
-			w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+			w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 			w.app("app", "./app", defaultSpec)
 			w.ready("app")
 			c.do(t, w)
@@ -225,7 +225,7 @@ func TestAnEmptySourcePrunesNothing(t *testing.T) {
 }
 
 func TestASourceThatCannotBeReadPrunesNothing(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	w.repo.Remove("app/b.yaml")
@@ -273,7 +273,7 @@ func (w *world) heldPrune(name string, parts ...string) string {
 
 func TestALargePruneWaitsForTheApprovalOfThatList(t *testing.T) {
 	names := strings.Split("a b c d e f g h i j k l m", " ")
-	w := newWorld(t, app.Policy{}, configMaps("app", names...))
+	w := newWorld(t, policy.Policy{}, configMaps("app", names...))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	var gone []string
@@ -328,7 +328,7 @@ metadata: {name: NAMESPACE-more}
 `
 
 func TestWhatHoldsDataIsPrunedOnlyWithApproval(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b")+preciousThings)
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b")+preciousThings)
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	for _, c := range []struct {
@@ -355,7 +355,7 @@ func TestWhatHoldsDataIsPrunedOnlyWithApproval(t *testing.T) {
 }
 
 func TestDeletingAKustomizationDeletesItsObjects(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b")+preciousThings+configMaps("other", "c"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b")+preciousThings+configMaps("other", "c"))
 	w.app("app", "./app", defaultSpec)
 	w.app("other", "./other", defaultSpec)
 	w.ready("app")
@@ -377,7 +377,7 @@ func TestDeletingAKustomizationDeletesItsObjects(t *testing.T) {
 }
 
 func TestDeletingAKustomizationWithoutPruneKeepsItsObjects(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a", "b")+configMaps("other", "c"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b")+configMaps("other", "c"))
 	w.source("repo", "url: "+w.repo.URL+"\ninterval: 1m\nref: {branch: main}")
 	w.kustomization("app", "repo", "path: ./app\nprune: false\ninterval: 1h")
 	w.ready("app")
@@ -404,7 +404,7 @@ func TestDeletingAKustomizationWithoutPruneKeepsItsObjects(t *testing.T) {
 }
 
 func TestWhatADeletedAppLeavesBehindIsFreeForTheAppThatAskedForIt(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("one", "shared")+"-- two/shared.yaml --\n"+replace(t, configMap("shared"), `"k":"shared"`, `"k":"two"`))
+	w := newWorld(t, policy.Policy{}, configMaps("one", "shared")+"-- two/shared.yaml --\n"+replace(t, configMap("shared"), `"k":"shared"`, `"k":"two"`))
 	w.source("repo", "url: "+w.repo.URL+"\ninterval: 1m\nref: {branch: main}")
 	w.kustomization("one", "repo", "path: ./one\nprune: false\ninterval: 1h")
 	w.ready("one")
@@ -419,7 +419,7 @@ func TestWhatADeletedAppLeavesBehindIsFreeForTheAppThatAskedForIt(t *testing.T) 
 
 func TestWhatOthersKeepWritingToIsPrunedAllTheSame(t *testing.T) {
 	names := []string{"b", "c", "d", "e"}
-	w := newWorld(t, app.Policy{}, configMaps("app", append(names, "a")...))
+	w := newWorld(t, policy.Policy{}, configMaps("app", append(names, "a")...))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	d, err := dynamic.NewForConfig(w.Config())

@@ -5,14 +5,14 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // After any edit of it, the next revision need not wait for the next full check, which is an hour away: what is there is read, and added to.
 func TestARecordThatSomebodyHasEditedHoldsUpNoRevision(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a"))
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	const record = "truce-inventory-kustomization-app"

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -46,7 +46,7 @@ func (w *world) uidOf(o *unstructured.Unstructured) string {
 // TestForceRecreatesWhatTheServerDoesNotChange: spec.force of a Kustomization. Only what the API server would create as Git has it is deleted, and
 // nothing that holds data.
 func TestForceRecreatesWhatTheServerDoesNotChange(t *testing.T) {
-	w := newWorld(t, app.Policy{}, recreatable)
+	w := newWorld(t, policy.Policy{}, recreatable)
 	w.app("my-app", "./app", defaultSpec)
 	w.ready("my-app")
 	sealed, job, claim := w.uidOf(w.get(configmaps, "sealed")), w.uidOf(w.get(jobs, "job")), w.uidOf(w.get(claims, "claim"))
@@ -98,7 +98,7 @@ func TestForceRecreatesWhatTheServerDoesNotChange(t *testing.T) {
 
 // TestAnOptionOfAnObjectHasItRecreated: Argo CD's Force=true, alone or as people write it for Jobs.
 func TestAnOptionOfAnObjectHasItRecreated(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, recreatable)
+	w := newArgoWorld(t, policy.Policy{}, recreatable)
 	w.application("my-app", "app", automated)
 	w.inSync("my-app")
 	sealed, job := w.uidOf(w.get(configmaps, "sealed")), w.uidOf(w.get(jobs, "job"))
@@ -120,7 +120,7 @@ func TestAnOptionOfAnObjectHasItRecreated(t *testing.T) {
 
 // TestARecreatedWorkloadKeepsTheCountOfItsAutoscaler: the selector of a Deployment cannot be changed; the object's own annotation asks for force.
 func TestARecreatedWorkloadKeepsTheCountOfItsAutoscaler(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document1)
+	w := newWorld(t, policy.Policy{}, document1)
 	w.edit("apps/web/base/web.yaml", "name: web\nspec", "name: web\n  annotations: {kustomize.toolkit.fluxcd.io/force: enabled}\nspec")
 	w.app("web", "./apps/web/production", everyFiveSeconds)
 	d := w.Watch(t, deployments, w.ns, "web")

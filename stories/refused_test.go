@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
@@ -49,7 +49,7 @@ func probe(ns string, try int) *unstructured.Unstructured {
 
 // A correction is no part of a run of the app. That it cannot be made must be said on the app all the same, and that it was made later.
 func TestACorrectionThatIsRefusedIsSaidOnTheApp(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	seen := w.Watch(t, deployments, w.ns, "my-app")

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -37,7 +37,7 @@ func TestARepositoryElsewhereIsFollowed(t *testing.T) {
 	t.Parallel()
 	for what, serve := range remotes {
 		t.Run(what, func(t *testing.T) {
-			w := newWorld(t, app.Policy{}, configMaps("app", "a", "b"))
+			w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 			w.source("repo", serve(w)+"\ninterval: 1s\nref: {branch: main}\nsecretRef: {name: credentials}")
 			w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
 			w.ready("app")
@@ -54,7 +54,7 @@ func TestARepositoryElsewhereIsFollowed(t *testing.T) {
 
 func TestWrongCredentialsAreSaidWithoutThem(t *testing.T) {
 	w := offWorld(t, configMaps("app", "a"))
-	log := w.logged(app.Policy{})
+	log := w.logged(policy.Policy{})
 	s := gittest.ServeHTTP(t, w.repo, gittest.HTTPOptions{Username: "me", Password: "another", Hook: echo})
 	w.Apply(t, fmt.Sprintf("apiVersion: v1\nkind: Secret\nmetadata: {name: credentials, namespace: %s}\nstringData: {username: me, password: %s}", w.ns, password))
 	w.source("repo", "url: "+s.URL+"\ninterval: 1s\nref: {branch: main}\nsecretRef: {name: credentials}")
@@ -84,7 +84,7 @@ func echo(_ int, w http.ResponseWriter, r *http.Request) bool {
 }
 
 func TestASourceAtAMetadataServiceIsRefused(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a"))
 	w.source("repo", "url: http://169.254.169.254/repo.git\ninterval: 1h\nref: {branch: main}")
 	w.kustomization("app", "repo", "path: ./app\nprune: true\ninterval: 1h")
 	t.Log(w.fails("app", "169.254.169.254 is at a loopback, link-local or metadata address", "--allow-source-hosts"))

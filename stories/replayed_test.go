@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // recordText is what the record of the app "app" holds, with its signature.
@@ -53,7 +53,7 @@ func TestAnOlderRecordThatIsPutBackDeletesNothingWrong(t *testing.T) {
 	for _, runs := range []string{"while truce is stopped", "while truce runs"} {
 		t.Run(runs, func(t *testing.T) {
 			w := offWorld(t, configMaps("app", "a", "moved", "remade")+configMaps("other", "z"))
-			stop := w.start(app.Policy{})
+			stop := w.start(policy.Policy{})
 			w.app("app", "./app", defaultSpec)
 			w.app("other", "./other", defaultSpec)
 			w.ready("app")
@@ -73,7 +73,7 @@ func TestAnOlderRecordThatIsPutBackDeletesNothingWrong(t *testing.T) {
 			}
 			w.putRecordBack(older)
 			if runs == "while truce is stopped" {
-				w.start(app.Policy{})
+				w.start(policy.Policy{})
 				t.Cleanup(w.removeApps) // while truce still runs
 			}
 			w.check("app")
@@ -104,7 +104,7 @@ func TestAnOlderRecordThatIsPutBackDeletesNothingWrong(t *testing.T) {
 // of the first one is put back: its objects are truce's by label, uid and signature, and the user has kept them.
 func TestTheRecordOfAnEarlierAppOfTheSameNameDeletesNothingUnasked(t *testing.T) {
 	w := offWorld(t, configMaps("app", "a", "b", "kept")+configMaps("next", "b", "c", "a"))
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec+"\ndeletionPolicy: Orphan")
 	w.ready("app")
 	older := w.recordText()
@@ -117,7 +117,7 @@ func TestTheRecordOfAnEarlierAppOfTheSameNameDeletesNothingUnasked(t *testing.T)
 	}
 	stop()
 	w.putRecordBack(older)
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // while truce still runs
 	t.Log(w.fails("app", "1 of ", "would be deleted, which an earlier app of this name", "may have left", "truce app approve-prune"))
 	w.check("app")

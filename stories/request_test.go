@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -113,7 +113,7 @@ const gated = `
 `
 
 func TestARequestDuringARunIsActedOnAfterwards(t *testing.T) {
-	w := newWorld(t, app.Policy{}, gated)
+	w := newWorld(t, policy.Policy{}, gated)
 	g := newGate(w)
 	w.app("app", "./app", defaultSpec)
 	w.waits(g, "a")
@@ -131,7 +131,7 @@ func TestARequestDuringARunIsActedOnAfterwards(t *testing.T) {
 }
 
 func TestAnAppThatIsDeletedDuringARunLeavesNothing(t *testing.T) {
-	w := newWorld(t, app.Policy{}, gated)
+	w := newWorld(t, policy.Policy{}, gated)
 	g := newGate(w)
 	w.app("app", "./app", defaultSpec)
 	w.waits(g, "a")
@@ -149,7 +149,7 @@ func TestAnAppThatIsDeletedDuringARunLeavesNothing(t *testing.T) {
 }
 
 func TestAnAppThatIsDeletedDuringARunLetsGoOfWhatIsToStay(t *testing.T) {
-	w := newWorld(t, app.Policy{}, gated)
+	w := newWorld(t, policy.Policy{}, gated)
 	g := newGate(w)
 	w.source("repo", "url: "+w.repo.URL+"\ninterval: 1h\nref: {branch: main}")
 	w.kustomization("app", "repo", "path: ./app\nprune: false\ninterval: 1h")
@@ -178,7 +178,7 @@ func (w *world) inventories() int {
 // An instance of some namespaces asks once more: another instance could have made the object.
 func TestANewObjectUnderASyncedWatchCostsOneRequest(t *testing.T) {
 	w := offClusterWorld(t, configMaps("app", "a"))
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	w.repo.Commit(w.inNamespace(map[string]string{"app/b.yaml": configMap("b"), "app/c.yaml": configMap("c")}), "two more")

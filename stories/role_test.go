@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,7 +44,7 @@ func TestTheControllersRoleIsEnoughBesideTheKindsInGit(t *testing.T) {
 	w.Apply(t, strings.NewReplacer("metadata:\n", "metadata:\n  namespace: "+w.ns+"\n", "namespace: truce-system", "namespace: "+w.ns).Replace(string(home)))
 	w.Apply(t, strings.ReplaceAll(onlyDeployments, "NAMESPACE", w.ns))
 	w.account = "system:serviceaccount:" + w.ns + ":truce"
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")

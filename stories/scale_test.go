@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,7 +36,7 @@ func TestACustomResourceIsScaledWhereItsCRDSays(t *testing.T) {
 		watch[kind] = w.Watch(t, kinds[kind], w.ns, "web")
 		w.foreman(kinds[kind])
 	}
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", everyFiveSeconds)
 	w.ready("app")
 	all := func(n int64, is func(*unstructured.Unstructured) bool) {
@@ -77,7 +77,7 @@ func TestANewCustomResourceUnderAnAutoscalerIsBornWithACount(t *testing.T) {
 	crews := w.defineCrews("Crew", "")
 	d := w.Watch(t, crews, w.ns, "web")
 	w.foreman(crews)
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	w.employs(crews, "web", 5)
@@ -89,7 +89,7 @@ func TestACountThatIsGoneFromACustomResourceIsPutBack(t *testing.T) {
 	w := offWorld(t, "-- app/crew.yaml --\n"+crewOf("Crew", "web", "workers: {count: 3, shift: day}")+"---\n"+crewScaler("Crew", "web"))
 	crews := w.defineCrews("Crew", "")
 	d := w.Watch(t, crews, w.ns, "web")
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", defaultSpec)
 	w.ready("app")
 	name := "crews." + w.ns + ".example.com/web"
@@ -112,7 +112,7 @@ func TestAScaleSubresourceThatAnswers500LeadsToNoWrite(t *testing.T) {
 	w := offWorld(t, "-- app/crew.yaml --\n"+strings.Replace(crewOf("Crew", "web", "workers: {count: 3}"), "example.com/v1", "example.com/v2", 1)+
 		"---\n"+strings.Replace(crewScaler("Crew", "web"), "example.com/v1", "example.com/v2", 1))
 	crews := w.defineCrews("Crew", "")
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.app("app", "./app", everyFiveSeconds)
 	t.Run("while it answers", func(t *testing.T) { // the watch cannot go on without the conversion
 		d := w.Watch(t, crews, w.ns, "web")

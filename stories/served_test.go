@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // Of a group with a CRD in the cluster truce asks whether the server serves another kind, too, that could claim something: here
@@ -19,7 +19,7 @@ func TestAKindOfWhichNobodyCouldSayWhetherItIsServedHoldsUpNothing(t *testing.T)
 		}
 		return nil
 	})
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	w.until("the question", func() bool { return len(w.tap.requests(discovery+" 500")) > 0 })
 	w.tap.set(nil)
 	w.app("app", "./app", defaultSpec)

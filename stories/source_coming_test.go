@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -12,7 +12,7 @@ import (
 func TestASourceThatIsShownAfterItsAppIsAwaited(t *testing.T) {
 	w := offWorld(t, configMaps("first", "a")+configMaps("second", "b"))
 	w.tap = &tap{}
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	repo := "url: file://" + w.repo.Dir + "\ninterval: 1h\nref: {branch: main}"
 	w.source("one", repo)
 	w.kustomization("first", "one", "path: ./first\nprune: true\ninterval: 1h")

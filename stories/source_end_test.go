@@ -7,14 +7,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/truce-gitops/truce/internal/compose"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // TestASourceThatIsDeletedIsNotHeldByAControllerThatIsGone deletes sources that bear the finalizer which Flux's controllers put on each of them, and
 // no such controller runs. One that another controller works on stays.
 func TestASourceThatIsDeletedIsNotHeldByAControllerThatIsGone(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("deploy", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("deploy", "a"))
 	for kind, rest := range map[string]string{
 		"GitRepository":  "  interval: 1h\n  ref: {branch: main}\n  url: file://" + w.repo.Dir,
 		"OCIRepository":  "  interval: 1h\n  suspend: true\n  url: oci://localhost:1/none",
@@ -45,7 +45,7 @@ func TestASourceThatIsDeletedIsNotHeldByAControllerThatIsGone(t *testing.T) {
 
 // TestTheHelmChartThatFluxMadeForAReleaseGoesWithIt deletes a HelmRelease for which helm-controller has written a HelmChart before.
 func TestTheHelmChartThatFluxMadeForAReleaseGoesWithIt(t *testing.T) {
-	w := newWorld(t, app.Policy{}, chartWithRemedies)
+	w := newWorld(t, policy.Policy{}, chartWithRemedies)
 	const made = "apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmChart\nmetadata: {name: %[1]s-%[2]s, namespace: %[1]s, finalizers: [finalizers.fluxcd.io], labels: {helm.toolkit.fluxcd.io/name: %[3]s, helm.toolkit.fluxcd.io/namespace: %[1]s}}\nspec: {chart: charts/web, interval: 1h, sourceRef: {kind: GitRepository, name: charts}}\n"
 	w.Apply(t, fmt.Sprintf(made, w.ns, "web", "web"))
 	w.Apply(t, fmt.Sprintf(made, w.ns, "other", "other"))

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestEventsOfASourceSayWhatBecameOfAFetch asks for a look that finds nothing new after each step: it adds no Event.
 func TestEventsOfASourceSayWhatBecameOfAFetch(t *testing.T) {
-	w := newWorld(t, app.Policy{}, configMaps("app", "a"))
+	w := newWorld(t, policy.Policy{}, configMaps("app", "a"))
 	w.app("my-app", "./app", defaultSpec)
 	w.ready("my-app")
 	branch := func(name string) {

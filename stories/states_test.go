@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/web"
 )
@@ -42,7 +42,7 @@ func (w *world) page(name string) string {
 // the drift of a suspended app is still seen, and nothing is written.
 func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
 	w := offArgoWorld(t, document3)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	w.Apply(t, w.manifest("refused", "./apps/my-app", defaultSpec+"\ndecryption: {provider: sops, secretRef: {name: 'No Name'}}"))
@@ -65,7 +65,7 @@ func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
 	}
 
 	stop()
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps)
 	w.until("the drift to be on the page after a restart", func() bool { return strings.HasPrefix(w.page("my-app"), "Sync "+drift) })
 	w.until("the refused app to be on the page", func() bool {
@@ -100,7 +100,7 @@ func TestARefusedAndASuspendedAppAreCalledTheSameEverywhere(t *testing.T) {
 
 // TestAnAppThatDoesNotRenderHasTheSameHealthEverywhere breaks an app that works: what it has applied goes on to work.
 func TestAnAppThatDoesNotRenderHasTheSameHealthEverywhere(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	run := w.truce()
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
@@ -119,7 +119,7 @@ func TestAnAppThatDoesNotRenderHasTheSameHealthEverywhere(t *testing.T) {
 
 // TestAnApplicationThatWasNeverSyncedWaits is about the words for objects that only a sync makes.
 func TestAnApplicationThatWasNeverSyncedWaits(t *testing.T) {
-	w := newArgoWorld(t, app.Policy{}, document3)
+	w := newArgoWorld(t, policy.Policy{}, document3)
 	w.application("my-app", "apps/my-app", "")
 	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "sync", "status") == "OutOfSync" })
 	run := w.truce()

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // traps are objects that an API server hands back in another form than they were sent: defaults, quantities, nulls, empty
@@ -172,7 +172,7 @@ func TestLongNothingIsWrittenWhereNothingDrifts(t *testing.T) {
 		t.Run("changed by "+who, func(t *testing.T) {
 			w := offWorld(t, traps)
 			install(w)
-			stop := w.start(app.Policy{})
+			stop := w.start(policy.Policy{})
 			w.app("app", "./app", defaultSpec)
 			w.ready("app")
 			w.isMutated(who)
@@ -181,7 +181,7 @@ func TestLongNothingIsWrittenWhereNothingDrifts(t *testing.T) {
 			stop()
 			// A truce that remembers nothing finds nothing to do either.
 			before := len(w.objectWrites())
-			w.start(app.Policy{})
+			w.start(policy.Policy{})
 			t.Cleanup(w.removeApps)
 			w.steady("app", w.short(2, 20))
 			w.wroteNothingSince(before)

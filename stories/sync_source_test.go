@@ -3,12 +3,12 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestASyncWhoseSourceCannotBeFetchedFails: what was pushed is not applied, and a command that has asked for it says so.
 func TestASyncWhoseSourceCannotBeFetchedFails(t *testing.T) {
-	w := newWorld(t, app.Policy{}, document3)
+	w := newWorld(t, policy.Policy{}, document3)
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	run := w.truce()

@@ -5,13 +5,14 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // TestARevisionTouchesTheAppsThatItChanges: the apps that a commit changes are run before the others. That is asked of the engine, since the
 // order of what sixteen workers do is no promise.
 func TestARevisionTouchesTheAppsThatItChanges(t *testing.T) {
-	w := newWorld(t, app.Policy{}, `
+	w := newWorld(t, policy.Policy{}, `
 -- apps/a/settings.yaml --
 apiVersion: v1
 kind: ConfigMap

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -35,7 +35,7 @@ func (w *world) commandIn(env []string, args ...string) (int, string) {
 // objects were not written meanwhile.
 func TestAnUninstallLeavesTheUsersObjectsAlone(t *testing.T) {
 	w := offWorld(t, document3)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	stop()
@@ -74,7 +74,7 @@ func TestAnUninstallLeavesTheUsersObjectsAlone(t *testing.T) {
 // TestAnUninstallTakesMarksOffOnlyIfAsked removes the label from what truce has applied, and no value.
 func TestAnUninstallTakesMarksOffOnlyIfAsked(t *testing.T) {
 	w := offWorld(t, document3)
-	stop := w.start(app.Policy{})
+	stop := w.start(policy.Policy{})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
 	stop()

@@ -3,7 +3,7 @@ package stories
 import (
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,7 +40,7 @@ func TestValidationRefusesAWholeRevision(t *testing.T) {
 	t.Parallel()
 	for mode, c := range validations {
 		t.Run(mode, func(t *testing.T) {
-			w := newWorld(t, app.Policy{}, validated)
+			w := newWorld(t, policy.Policy{}, validated)
 			w.app("app", "./app", defaultSpec+"\nvalidation: "+mode)
 			w.ready("app")
 			before := len(w.objectWrites())

@@ -24,6 +24,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -37,14 +38,14 @@ func TestLongWhoItWas(t *testing.T) {
 		rounds = 6
 	}
 	for name, mode := range map[string]struct {
-		mode  app.Mode
+		mode  policy.Mode
 		place attribution.Place
 		least float64
 	}{
-		"enforce":                  {app.Enforce, attribution.Place{}, 0.85},
-		"enforce with the witness": {app.Enforce, loopback, 0.98},
-		"observe":                  {app.Observe, attribution.Place{}, 0.85},
-		"observe with the witness": {app.Observe, loopback, 0.98},
+		"enforce":                  {policy.Enforce, attribution.Place{}, 0.85},
+		"enforce with the witness": {policy.Enforce, loopback, 0.98},
+		"observe":                  {policy.Observe, attribution.Place{}, 0.85},
+		"observe with the witness": {policy.Observe, loopback, 0.98},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDay(t, rounds, mode.mode, mode.place)
@@ -181,7 +182,7 @@ func update(manager string, change func(map[string]any) error) func(d *day, r re
 type day struct {
 	controller.NoObserver
 	*world
-	mode   app.Mode
+	mode   policy.Mode
 	scenes map[string]played // by object
 
 	mu    sync.Mutex
@@ -189,7 +190,7 @@ type day struct {
 	heard chan struct{}
 }
 
-func newDay(t *testing.T, rounds int, mode app.Mode, place attribution.Place) *day {
+func newDay(t *testing.T, rounds int, mode policy.Mode, place attribution.Place) *day {
 	d := &day{mode: mode, scenes: map[string]played{}, said: map[string][]report.Finding{}, heard: make(chan struct{}, 1)}
 	var files, all strings.Builder
 	for round := range rounds {
@@ -203,10 +204,10 @@ func newDay(t *testing.T, rounds int, mode app.Mode, place attribution.Place) *d
 	}
 	d.world = offWorld(t, files.String())
 	d.policy()
-	if mode == app.Observe {
+	if mode == policy.Observe {
 		d.ApplyAs(t, "kustomize-controller", strings.ReplaceAll(all.String(), "NAMESPACE", d.ns))
 	}
-	d.run(compose.RunOptions{Settings: controller.Settings{Process: app.Policy{Mode: mode, Additions: app.AdditionsAllow}, Witness: place}, Observer: d})
+	d.run(compose.RunOptions{Settings: controller.Settings{Process: policy.Policy{Mode: mode, Additions: policy.AdditionsAllow}, Witness: place}, Observer: d})
 	d.app("web", "./", defaultSpec)
 	d.begun()
 	if place != (attribution.Place{}) {

@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // way leads the API server to the witness, until it is blocked: then it takes connections in, and nothing gets through.
@@ -97,7 +97,7 @@ func (g throttled) Write(p []byte) (int, error) {
 func TestAWitnessThatCannotBeReachedIsAskedNoMore(t *testing.T) {
 	w := offWorld(t, threeReplicas)
 	x := newWay(t)
-	w.run(compose.RunOptions{Settings: controller.Settings{Process: app.Policy{Mode: app.Observe}, Witness: attribution.Place{Listen: x.to, URL: "https://" + x.at.Addr().String()}}})
+	w.run(compose.RunOptions{Settings: controller.Settings{Process: policy.Policy{Mode: policy.Observe}, Witness: attribution.Place{Listen: x.to, URL: "https://" + x.at.Addr().String()}}})
 	w.Apply(t, strings.ReplaceAll(threeReplicas[strings.Index(threeReplicas, "apiVersion"):], "NAMESPACE", w.ns))
 	w.app("web", "./", defaultSpec)
 	w.until("the kind to be in use", func() bool {

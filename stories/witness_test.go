@@ -18,10 +18,10 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -45,7 +45,7 @@ var configurations = schema.GroupVersionResource{Group: "admissionregistration.k
 var loopback = attribution.Place{Listen: "127.0.0.1:0"}
 
 // watched starts truce with a witness, and returns what it finds.
-func watched(w *world, process app.Policy) (notices <-chan report.FindingEvent, stop func()) {
+func watched(w *world, process policy.Policy) (notices <-chan report.FindingEvent, stop func()) {
 	w.t.Helper()
 	return noticed(w, compose.RunOptions{Settings: controller.Settings{Process: process, Witness: loopback}})
 }
@@ -110,7 +110,7 @@ func (w *world) alice(args ...string) {
 
 func TestAPersonWhoScalesIsToldByName(t *testing.T) {
 	w := offWorld(t, threeReplicas)
-	notices, _ := watched(w, app.Policy{})
+	notices, _ := watched(w, policy.Policy{})
 	w.app("web", "./", defaultSpec)
 	w.ready("web")
 	w.seen()
@@ -151,7 +151,7 @@ func (w *world) eventSays(text string) {
 
 func TestWhatTheAutoscalerScalesIsTheAutoscalers(t *testing.T) {
 	w := offWorld(t, document1)
-	notices, _ := watched(w, app.Policy{})
+	notices, _ := watched(w, policy.Policy{})
 	w.app("web", "./apps/web/production", defaultSpec)
 	w.ready("web")
 	w.seen()
@@ -175,7 +175,7 @@ func TestAScaleThatNobodyRecordsIsTold(t *testing.T) {
 	// Without a count, so that it has no owner, and a scale write leaves no trace in managedFields (field-ownership E6, F1).
 	unowned := strings.ReplaceAll(strings.Replace(threeReplicas[strings.Index(threeReplicas, "apiVersion"):], "  replicas: 3\n", "", 1), "NAMESPACE", w.ns)
 	w.ApplyAs(t, "somebody", unowned)
-	notices, _ := watched(w, app.Policy{Mode: app.Observe})
+	notices, _ := watched(w, policy.Policy{Mode: policy.Observe})
 	w.app("web", "./", defaultSpec)
 	w.awaitFinding(notices, ".spec.replicas", anything)
 	w.seen()
@@ -199,7 +199,7 @@ func TestTheAutoscalersOwnEventSaysThatItWasIt(t *testing.T) {
 	w.ApplyAs(t, "somebody", strings.ReplaceAll(section(document1, "apps/web/base/hpa.yaml"), "name: web\nspec", "name: web\n  namespace: "+w.ns+"\nspec"))
 	w.load(8)
 	w.await(w.Watch(t, deployments, w.ns, "web"), func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
-	notices, _ := noticed(w, compose.RunOptions{Settings: controller.Settings{Process: app.Policy{Mode: app.Observe}}})
+	notices, _ := noticed(w, compose.RunOptions{Settings: controller.Settings{Process: policy.Policy{Mode: policy.Observe}}})
 	w.app("web", "./apps/web/production", defaultSpec)
 	first := w.awaitFinding(notices, ".spec.replicas", func(f report.Finding) bool { return f.Live == int64(8) }).Writer
 	by := w.finds(appKeyOf("Kustomization", w.ns, "web"), ".spec.replicas", func(f report.Finding) bool {
@@ -235,7 +235,7 @@ func (w *world) one(kind schema.GroupVersionResource, name string) *unstructured
 
 func TestWhatAWebhookChangesInSomebodysRequestIsNotTheirs(t *testing.T) {
 	w := offWorld(t, threeReplicas)
-	notices, _ := watched(w, app.Policy{Additions: app.AdditionsAllow}) // a write that took them away would be changed by the webhook, too
+	notices, _ := watched(w, policy.Policy{Additions: policy.AdditionsAllow}) // a write that took them away would be changed by the webhook, too
 	w.app("web", "./", defaultSpec)
 	w.ready("web")
 	w.seen()
@@ -252,7 +252,7 @@ func TestWhatAWebhookChangesInSomebodysRequestIsNotTheirs(t *testing.T) {
 
 func TestTheWitnessGoesWithItsFlag(t *testing.T) {
 	w := offWorld(t, threeReplicas)
-	_, stop := watched(w, app.Policy{})
+	_, stop := watched(w, policy.Policy{})
 	w.app("web", "./", defaultSpec)
 	w.ready("web")
 	w.seen()
@@ -263,7 +263,7 @@ func TestTheWitnessGoesWithItsFlag(t *testing.T) {
 	}
 
 	w.restore(left, func(*unstructured.Unstructured) {}) // as a killed process leaves it
-	w.start(app.Policy{})
+	w.start(policy.Policy{})
 	t.Cleanup(w.removeApps) // before this truce ends
 	for w.configuration() != nil {
 		if w.ctx.Err() != nil {
@@ -322,7 +322,7 @@ func (w *world) restore(was *unstructured.Unstructured, change func(*unstructure
 // the object has changed meanwhile, so that it asks again.
 func TestAWitnessThatIsDeadRefusesNothing(t *testing.T) {
 	w := offWorld(t, threeReplicas)
-	_, stop := watched(w, app.Policy{Mode: app.Observe})
+	_, stop := watched(w, policy.Policy{Mode: policy.Observe})
 	w.app("web", "./", defaultSpec)
 	w.Apply(t, strings.ReplaceAll(threeReplicas[strings.Index(threeReplicas, "apiVersion"):], "NAMESPACE", w.ns))
 	for w.running.Engine.Witnesses.Writes == nil || !w.running.Engine.Manages(object.ID{Group: "apps", Kind: "Deployment", Namespace: w.ns, Name: "web"}) {

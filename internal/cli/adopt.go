@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
@@ -137,7 +138,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 	if err := f.foretell(ctx, c, keys[0]); err != nil {
 		return err
 	}
-	if err := f.begin(ctx, c, keys[0], dialect.Change{Way: app.HandBack}, "released"); err != nil {
+	if err := f.begin(ctx, c, keys[0], dialect.Change{Way: policy.HandBack}, "released"); err != nil {
 		return err
 	}
 	way := moveProgress{app: keys[0], done: "released"}
@@ -169,7 +170,7 @@ func (f *adoptFlags) foretell(ctx context.Context, c *Cluster, k app.Key) error 
 // whoResets is what sets drifted fields of an app that is given back: of a Helm release the next upgrade, unless spec.driftDetection asks for it before.
 func whoResets(d view.Detail) string {
 	who := previousController(d.Report.App)
-	if d.App.Release != nil && d.App.Policy.Remediation != app.Remediate {
+	if d.App.Release != nil && d.App.Policy.Remediation != policy.Remediate {
 		who += "'s next upgrade"
 	}
 	return who

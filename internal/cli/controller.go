@@ -16,7 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/leader"
 	"github.com/truce-gitops/truce/internal/controller/manager"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/keyservice"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/upstream"
@@ -74,7 +74,7 @@ func (f *processFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.additions, "additions", "", "fields that were added to an object and that Git does not name: correct, report, allow; without it a Kustomization corrects what people added, and an Application reports")
 }
 
-func (f *processFlags) policy() (app.Policy, error) {
+func (f *processFlags) policy() (policy.Policy, error) {
 	for _, flag := range []struct {
 		name, value string
 		words       []string
@@ -85,14 +85,14 @@ func (f *processFlags) policy() (app.Policy, error) {
 		{"--additions", f.additions, []string{"correct", "report", "allow"}},
 	} {
 		if err := checkOneOf(flag.name, flag.value, flag.words); flag.value != "" && err != nil {
-			return app.Policy{}, err
+			return policy.Policy{}, err
 		}
 	}
-	policy := app.Policy{Claims: app.Claims(f.claims), Mode: app.Mode(f.mode), Pause: app.ManualChanges(f.pause), Additions: app.ManualChanges(f.additions)}
-	if why := policy.Contradiction(); why != "" {
-		return app.Policy{}, usageError("--claims %s --pause %s: %s", f.claims, f.pause, why)
+	out := policy.Policy{Claims: policy.Claims(f.claims), Mode: policy.Mode(f.mode), Pause: policy.ManualChanges(f.pause), Additions: policy.ManualChanges(f.additions)}
+	if why := out.Contradiction(); why != "" {
+		return policy.Policy{}, usageError("--claims %s --pause %s: %s", f.claims, f.pause, why)
 	}
-	return policy, nil
+	return out, nil
 }
 
 type controllerFlags struct {

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -63,9 +64,9 @@ func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error 
 	if err := d.confirm(keys); err != nil {
 		return err
 	}
-	leave := app.PruneDelete
+	leave := policy.PruneDelete
 	if !d.cascade {
-		leave = app.PruneKeep
+		leave = policy.PruneKeep
 	}
 	for _, k := range keys {
 		if err := d.edit(ctx, c, view.Edit{App: k, How: view.Delete, Change: dialect.Change{Leave: leave}}, "deleted"); err != nil {

@@ -4,9 +4,9 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
 )
@@ -40,7 +40,7 @@ func stateOf(d view.Detail) report.State {
 		r.Leaving = append(r.Leaving, report.ListedObject{ID: id})
 	}
 	s, end := r.State(), d.Recorded.End
-	if d.App.Policy.Mode == app.Enforce && (end.Reason == report.AwaitingHealth || end.Reason == report.HealthFailed) {
+	if d.App.Policy.Mode == policy.Enforce && (end.Reason == report.AwaitingHealth || end.Reason == report.HealthFailed) {
 		s.Health = end.Health(s.Health)
 	}
 	if d.Standing.Code != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
@@ -76,7 +76,7 @@ func (f *adhocFlags) ready(args []string) error {
 		return err
 	}
 	q := &f.query
-	q.Claims, q.Namespace = app.Claims(f.claims), *f.config.Namespace
+	q.Claims, q.Namespace = policy.Claims(f.claims), *f.config.Namespace
 	var err error
 	if q.Target, err = f.target(); err != nil {
 		return err

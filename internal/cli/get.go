@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -182,7 +183,7 @@ func addStanding(add func(label, text string, p paint), d view.Detail) {
 	if d.App.Suspended {
 		add("Suspended", "yes: drift is seen, nothing is written", yellow)
 	}
-	if d.App.Policy.Mode == app.Observe {
+	if d.App.Policy.Mode == policy.Observe {
 		add("Mode", observing, "")
 		add("Status", statusOfOther(d.Recorded), paintSync[d.Recorded.State.Sync])
 	}
@@ -198,7 +199,7 @@ func addStanding(add func(label, text string, p paint), d view.Detail) {
 func revisionOf(d view.Detail) string {
 	text, applied := textOrNone(d.Report.Revision), d.Recorded.Revision
 	switch {
-	case d.App.Policy.Mode == app.Observe:
+	case d.App.Policy.Mode == policy.Observe:
 	case d.Report.Revision == "" && applied != "":
 		text += " (applied: " + explain.ShortRevision(applied) + ")"
 	case d.Report.Revision == "":

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report/journal"
@@ -64,11 +65,11 @@ func TestAReleaseForetellsWhatTheOtherWillChange(t *testing.T) {
 	if got := fieldsReset(d); !strings.HasPrefix(got[0], "Argo CD will set") {
 		t.Errorf("got %q", got)
 	}
-	d.App.Release, d.App.Policy.Remediation = &release.Spec{}, app.RemediateInRollouts // a HelmRelease without driftDetection
+	d.App.Release, d.App.Policy.Remediation = &release.Spec{}, policy.RemediateInRollouts // a HelmRelease without driftDetection
 	if got := fieldsReset(d); !strings.HasPrefix(got[0], "Argo CD's next upgrade will set") {
 		t.Errorf("before the next upgrade helm-controller writes nothing; got %q", got)
 	}
-	d.App.Policy.Remediation = app.Remediate
+	d.App.Policy.Remediation = policy.Remediate
 	if got := fieldsReset(d); !strings.HasPrefix(got[0], "Argo CD will set") {
 		t.Errorf("with driftDetection: got %q", got)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
 )
@@ -196,7 +197,7 @@ func newDetailJSON(kind string, d view.Detail, keep func(report.Object) bool) de
 		Suspended: d.App.Suspended, Stage: string(r.Stage), Reason: string(r.Reason), Message: r.Message, Notes: r.Notes,
 		Objects: []objectJSON{},
 	}
-	if d.App.Policy.Mode == app.Observe {
+	if d.App.Policy.Mode == policy.Observe {
 		s := d.Recorded
 		out.Status = &statusJSON{By: s.StatusWriter, Sync: string(s.State.Sync), Health: string(s.State.Health.Code), Revision: s.Revision, Message: s.Message}
 	}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/claim"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/view"
 )
@@ -23,7 +23,7 @@ import (
 type tour struct {
 	steps     *stepPrinter
 	world     *upEnvironment
-	claims    app.Claims
+	claims    policy.Claims
 	bystander *clusterWatcher
 }
 
@@ -48,7 +48,7 @@ func (t *tour) run(ctx context.Context) error {
 	case s.scaled == nil:
 		t.steps.Step("no managed Deployment has an autoscaler: the rest of the tour needs one")
 		return nil
-	case t.claims == app.ClaimsOff:
+	case t.claims == policy.ClaimsOff:
 		return t.fight(ctx, s)
 	}
 	return t.load(ctx, s)

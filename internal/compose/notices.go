@@ -9,7 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/notices"
 	"github.com/truce-gitops/truce/internal/controller/webhooks"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
 )
@@ -42,7 +42,7 @@ func staysHome(r tenancy.Rules) bool {
 
 // hooks take webhooks for the controller. Without an address for them they only release Receivers that are deleted; nil where the controller writes nothing.
 func (p *parts) hooks(o RunOptions, c *controller.Controller) *webhooks.Hooks {
-	if o.Webhooks.Listen == "" && o.Process.Mode == app.Observe {
+	if o.Webhooks.Listen == "" && o.Process.Mode == policy.Observe {
 		return nil
 	}
 	return webhooks.NewHooks(webhooks.Options{

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -276,7 +277,7 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 		return 0
 	}
 	keeps := e.app.HasFinalizer
-	if e.app.Policy.Mode == app.Observe {
+	if e.app.Policy.Mode == policy.Observe {
 		ours, err := c.engineOf(e.app.Key).HasInventory(ctx, e.app.Key)
 		if err != nil {
 			c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())

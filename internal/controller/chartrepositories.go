@@ -22,7 +22,7 @@ import (
 type ChartRepositories struct{ Cluster *cluster.Client }
 
 // SpecOf implements dependencies.Repositories.
-func (r ChartRepositories) SpecOf(ctx context.Context, home app.Key, d chartfile.Dependency) (source.Spec, error) {
+func (r ChartRepositories) SpecOf(ctx context.Context, home object.ID, d chartfile.Dependency) (source.Spec, error) {
 	out, err := d.Spec()
 	switch {
 	case err != nil || r.Cluster == nil:

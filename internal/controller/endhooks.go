@@ -9,6 +9,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -16,7 +17,7 @@ import (
 // revision has hooks. It returns a pause where that could not be written.
 func (c *Controller) markEndHooks(ctx context.Context, key app.Key, r report.Report) time.Duration {
 	e, ok := c.entry(key)
-	if !ok || r.EndHooks == nil || e.app.Deleting || e.app.Suspended || e.app.Policy.Mode != app.Enforce || e.app.Adoption.Mode == app.HandBack {
+	if !ok || r.EndHooks == nil || e.app.Deleting || e.app.Suspended || e.app.Policy.Mode != policy.Enforce || e.app.Adoption.Mode == policy.HandBack {
 		return 0
 	}
 	have := e.cr.Finalizers()

@@ -11,15 +11,16 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // ensureFinalizer is needed only where there is something to clean up. What is handed back needs none of truce's any more.
 func (c *Controller) ensureFinalizer(ctx context.Context, e appEntry) error {
 	have := e.cr.Finalizers()
-	if e.app.Adoption.Mode == app.HandBack && slices.Contains(have, e.app.OwnFinalizer) {
+	if e.app.Adoption.Mode == policy.HandBack && slices.Contains(have, e.app.OwnFinalizer) {
 		return c.patchFinalizers(ctx, e.cr, slices.DeleteFunc(have, func(name string) bool { return name == e.app.OwnFinalizer }))
 	}
-	if e.app.GuardFinalizer == "" || e.app.Policy.Mode != app.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, e.app.GuardFinalizer) {
+	if e.app.GuardFinalizer == "" || e.app.Policy.Mode != policy.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, e.app.GuardFinalizer) {
 		return nil
 	}
 	return c.patchFinalizers(ctx, e.cr, append(have, e.app.GuardFinalizer))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
@@ -62,7 +63,7 @@ func (c *Controller) lacks(crd object.Object) {
 // reportLack says once for the cluster what a CRD drops: in the log, and in an Event about the CRD where this truce works for all namespaces.
 func (c *Controller) reportLack(crd object.Object, note string) {
 	c.Log.Warn("definition", "name", crd.Name(), "note", note)
-	if c.Process.Mode == app.Observe || c.Namespaces.Limited() {
+	if c.Process.Mode == policy.Observe || c.Namespaces.Limited() {
 		return
 	}
 	c.enqueueEvent(notify.Message{
@@ -83,7 +84,7 @@ func (c *Controller) withNoteOfLack(asked appEntry) app.App {
 		c.remarked[a.Key] = note
 	}
 	c.mu.Unlock()
-	if fresh && a.Policy.Mode != app.Observe && !strings.Contains(fingerprintOf(asked.cr.At("status", "conditions")), note) { // nor by a truce before this one
+	if fresh && a.Policy.Mode != policy.Observe && !strings.Contains(fingerprintOf(asked.cr.At("status", "conditions")), note) { // nor by a truce before this one
 		c.emit(a.Key, notify.Event{Severity: notify.Error, Reason: fieldsDropped, Text: note})
 	}
 	if note != "" {

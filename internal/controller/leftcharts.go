@@ -6,8 +6,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // chartOwner is a dialect of apps for which another controller makes sources, which it would delete with the app.
@@ -19,7 +19,7 @@ type chartOwner interface {
 // deleteLeftCharts deletes the sources that another controller made for an app before truce worked on it: that controller would delete them with the app.
 func (c *Controller) deleteLeftCharts(ctx context.Context, e appEntry) error {
 	of, ok := e.front.(chartOwner)
-	if !ok || e.app.Suspended || e.app.Policy.Mode != app.Enforce {
+	if !ok || e.app.Suspended || e.app.Policy.Mode != policy.Enforce {
 		return nil
 	}
 	c.mu.RLock()

@@ -11,13 +11,14 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
 // endRelease ends the release of an app, once its run has handed all objects back: truce's conditions go before what says that they are truce's.
 func (c *Controller) endRelease(ctx context.Context, e appEntry, r report.Report) time.Duration {
-	if e.app.Adoption.Mode != app.HandBack || r.Stage != report.Done {
+	if e.app.Adoption.Mode != policy.HandBack || r.Stage != report.Done {
 		return 0
 	}
 	if wait := c.observe(ctx, e); wait > 0 {
@@ -30,14 +31,14 @@ func (c *Controller) endRelease(ctx context.Context, e appEntry, r report.Report
 // removeOwnMarks takes truce's switch off an app of which nothing is truce's any more: from now on the app is observed like any other. What fails is
 // done by the next run.
 func (c *Controller) removeOwnMarks(ctx context.Context, e appEntry) {
-	change := operation{Op: "replace", Path: pointerText(field.Pointer{"metadata", "annotations", modeKey}), Value: string(app.Observe)}
-	if c.Process.Mode == app.Observe {
+	change := operation{Op: "replace", Path: pointerText(field.Pointer{"metadata", "annotations", modeKey}), Value: string(policy.Observe)}
+	if c.Process.Mode == policy.Observe {
 		change = operation{Op: "remove", Path: change.Path}
 	}
-	if mode, _ := e.cr.Annotation(modeKey); mode != string(app.Release) {
+	if mode, _ := e.cr.Annotation(modeKey); mode != string(policy.Release) {
 		return
 	}
-	err := asGoneAnswer(c.patch(ctx, e.gvk, e.cr, "", []operation{{"test", change.Path, string(app.Release)}, change}))
+	err := asGoneAnswer(c.patch(ctx, e.gvk, e.cr, "", []operation{{"test", change.Path, string(policy.Release)}, change}))
 	if err != nil && !errors.Is(err, errGone) && !apierrors.IsInvalid(err) { // invalid: another mode was set meanwhile
 		c.Log.Warn("release", "app", e.app.Key.String(), "error", err.Error())
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
@@ -76,7 +77,7 @@ func (f *forgetful) has() string {
 type speaker struct{ says string }
 
 func (s *speaker) status() map[string]any                                        { return map[string]any{"said": s.says} }
-func (s *speaker) App(object.Object, app.Policy) app.App                         { return app.App{} }
+func (s *speaker) App(object.Object, policy.Policy) app.App                      { return app.App{} }
 func (s *speaker) Status(object.Object, report.Report) map[string]any            { return s.status() }
 func (s *speaker) AnsweredRequests(object.Object, report.Report) []field.Pointer { return nil }
 

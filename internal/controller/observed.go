@@ -3,6 +3,7 @@ package controller
 import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // Beside another controller (observe mode) truce writes nothing to custom resources: neither status nor finalizer, nor events about
@@ -16,7 +17,7 @@ func (c *Controller) observes(key app.Key) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	e := c.appSet[key]
-	return e != nil && e.app.Policy.Mode == app.Observe
+	return e != nil && e.app.Policy.Mode == policy.Observe
 }
 
 // isWrittenByOther reports whether a source's status is another controller's: its custom resource says so, or else the process, or all the apps
@@ -24,9 +25,9 @@ func (c *Controller) observes(key app.Key) bool {
 func (c *Controller) isWrittenByOther(key app.SourceKey, cr object.Object) bool {
 	mode, said := cr.Annotation(modeKey)
 	if said {
-		return app.Mode(mode) == app.Observe
+		return policy.Mode(mode) == policy.Observe
 	}
-	if c.Process.Mode == app.Observe {
+	if c.Process.Mode == policy.Observe {
 		return true
 	}
 	readers, observed := 0, 0
@@ -35,7 +36,7 @@ func (c *Controller) isWrittenByOther(key app.SourceKey, cr object.Object) bool 
 			continue
 		}
 		readers++
-		if e.app.Policy.Mode == app.Observe {
+		if e.app.Policy.Mode == policy.Observe {
 			observed++
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/report"
@@ -34,7 +35,7 @@ import (
 type Settings struct {
 	// Namespaces are those whose custom resources are worked for; none means all.
 	Namespaces cluster.Namespaces
-	Process    app.Policy    // what holds where a custom resource says nothing
+	Process    policy.Policy // what holds where a custom resource says nothing
 	Tenancy    tenancy.Rules // what holds for each app, whatever its custom resource says; compose fills in Reaches and Admins
 	// Catalogue is what claimants are recognised by; nil for the built-in one. The ConfigMap truce-claims goes over it.
 	Catalogue *claim.Catalogue

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -32,7 +33,7 @@ func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 	case e.wants.StartedAt.IsZero(): // it is requested
 	case first: // an earlier process has begun it
 		e.order, e.wants = e.wants, app.SyncRequest{}
-	case e.wants.Token == wanted && before.Policy.Mode == app.Enforce: // we wrote that it is begun, and got no answer: takeUp does it again
+	case e.wants.Token == wanted && before.Policy.Mode == policy.Enforce: // we wrote that it is begun, and got no answer: takeUp does it again
 	default: // this one has begun it
 		e.wants = app.SyncRequest{}
 	}
@@ -72,7 +73,7 @@ func (c *Controller) observeApp(e *appEntry, ev live.Event) (observedApp, error)
 
 // beginSyncRequest begins the order that the app's custom resource bears: the status says that it is under way, so that it is neither lost nor done twice.
 func (c *Controller) beginSyncRequest(ctx context.Context, e appEntry) (appEntry, time.Duration) {
-	if e.wants.Token == "" || e.order.Token != "" || e.app.Suspended || e.app.Policy.Mode != app.Enforce {
+	if e.wants.Token == "" || e.order.Token != "" || e.app.Suspended || e.app.Policy.Mode != policy.Enforce {
 		return e, 0
 	}
 	order := e.wants

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
@@ -142,7 +143,7 @@ func (t *terminations) end(key app.Key) {
 // emitDeletion reports what has been deleted with an app, and how that went.
 func (c *Controller) emitDeletion(e appEntry, deleted []object.ID, end report.Reason) {
 	front, ok := e.front.(deletionDialect)
-	if !ok || e.app.Policy.Mode != app.Enforce {
+	if !ok || e.app.Policy.Mode != policy.Enforce {
 		return
 	}
 	news := front.DeletionNews(e.cr, deleted, end)

@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
@@ -31,7 +32,7 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 	if !ok {
 		return 0
 	}
-	if e.app.Policy.Mode == app.Observe { // the status is that of the controller which truce only watches
+	if e.app.Policy.Mode == policy.Observe { // the status is that of the controller which truce only watches
 		return c.observe(ctx, e)
 	}
 	r := ofFirstRun(e.app, c.engineOf(key).Report(key))

@@ -6,10 +6,10 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -31,7 +31,7 @@ func judgeMissing(in Input) Plan {
 	switch {
 	case in.Policy.Mode.Holds() != "":
 		f.Verdict, f.Reason = Hold, in.Policy.Mode.Holds()+"; an apply would create it"+conditionText(in.Prerequisite)
-	case (!in.Changed || in.Deployed) && in.Policy.Remediation == app.ReportOnly:
+	case (!in.Changed || in.Deployed) && in.Policy.Remediation == policy.ReportOnly:
 		f.Verdict, f.Reason = Hold, "remediation is off: the deletion is reported only"
 	case !in.Changed:
 		f, again = withPause(in, f)
@@ -69,7 +69,7 @@ func spacingReason(spacing time.Duration, at time.Time) string {
 // over like any other.
 func creationBody(in Input) object.Object {
 	out := in.Desired.Clone()
-	if in.Policy.Claims != app.ClaimsCede {
+	if in.Policy.Claims != policy.ClaimsCede {
 		return out
 	}
 	for _, c := range in.Claims {

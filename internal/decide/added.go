@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // addedAt returns the addition that a difference reports, and whether it does.
@@ -61,17 +61,17 @@ func stopped(in Input, d compare.Difference) Finding {
 }
 
 // reasonToLeave says why an addition is only reported; empty where it may go.
-func reasonToLeave(policy app.ManualChanges, a compare.Addition, by string) string {
+func reasonToLeave(allowed policy.ManualChanges, a compare.Addition, by string) string {
 	switch {
 	case len(a.Held) == 0:
 		return "" // it is ours already: the next apply takes it away in any case
 	case a.Kept != "":
 		return "added by " + by + ", and left: " + a.Kept
-	case policy == app.AdditionsCorrect:
+	case allowed == policy.AdditionsCorrect:
 		return ""
-	case policy == app.AdditionsPeople && a.People:
+	case allowed == policy.AdditionsPeople && a.People:
 		return ""
-	case policy == app.AdditionsPeople:
+	case allowed == policy.AdditionsPeople:
 		return "added by " + by + ", which is no tool of people: reported only (truce.dev/additions: correct takes it away)"
 	}
 	return "added by " + by + ": additions are reported only (truce.dev/additions: correct takes them away)"

@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // planAdoption is what moves an object between another controller and us, and comes before anything else: ownership alone is written, no value.
@@ -17,12 +17,12 @@ func planAdoption(in Input) (Plan, bool) {
 	switch {
 	case in.Live == nil:
 		return Plan{}, false
-	case in.Adoption.Takes() && in.Policy.Mode == app.Enforce && !in.IsOptedOut():
+	case in.Adoption.Takes() && in.Policy.Mode == policy.Enforce && !in.IsOptedOut():
 		return takeOver(in)
-	case in.Adoption.Takes() && in.Policy.Mode == app.Await:
+	case in.Adoption.Takes() && in.Policy.Mode == policy.Await:
 		text := writtenByFormer(in)
 		return Plan{AdoptionLost: text}, text != ""
-	case in.Adoption.Mode == app.HandBack && in.Policy.Mode == app.Observe:
+	case in.Adoption.Mode == policy.HandBack && in.Policy.Mode == policy.Observe:
 		return handBack(in)
 	}
 	return Plan{}, false

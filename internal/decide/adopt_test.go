@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // adoptedAt is when the adoption of the cases was asked for.
@@ -33,7 +33,7 @@ func TestWhatWasWrittenAfterTheAdoptionIsNotTaken(t *testing.T) {
 		manager             string
 		at                  time.Time
 		passed              bool
-		mode                app.Mode
+		mode                policy.Mode
 		taken               int
 		lost                bool
 	}{
@@ -50,20 +50,20 @@ func TestWhatWasWrittenAfterTheAdoptionIsNotTaken(t *testing.T) {
 		"what kubectl applied before the adoption":         {owners: ours + wrote("kubectl-client-side-apply", "Update", -time.Hour), annotations: "x", at: at, taken: 1},
 		"another manager does not apply Git":               {owners: ours + wrote("k9s", "Update", time.Hour), at: at, passed: true},
 		"Helm is not the controller that it is taken from": {owners: ours + wrote("helm-controller", "Apply", time.Hour), at: at, passed: true},
-		"also where no sync was requested":                 {owners: ours + wrote(flux, "Apply", time.Hour), at: at, mode: app.Await, lost: true},
-		"only a sync takes anything":                       {owners: ours + wrote(flux, "Apply", -time.Hour), at: at, mode: app.Await},
-		"an observed app loses nothing":                    {owners: ours + wrote(flux, "Apply", time.Hour), at: at, mode: app.Observe},
+		"also where no sync was requested":                 {owners: ours + wrote(flux, "Apply", time.Hour), at: at, mode: policy.Await, lost: true},
+		"only a sync takes anything":                       {owners: ours + wrote(flux, "Apply", -time.Hour), at: at, mode: policy.Await},
+		"an observed app loses nothing":                    {owners: ours + wrote(flux, "Apply", time.Hour), at: at, mode: policy.Observe},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.manager == "" {
 				c.manager = flux
 			}
 			if c.mode == "" {
-				c.mode = app.Enforce
+				c.mode = policy.Enforce
 			}
 			in := decide.Input{
-				Live: adoptedObject(t, c.owners, c.annotations), Policy: app.Policy{Mode: c.mode},
-				Adoption: app.Adoption{Mode: app.TakeAlone, Manager: c.manager, At: c.at}, Adopted: c.passed,
+				Live: adoptedObject(t, c.owners, c.annotations), Policy: policy.Policy{Mode: c.mode},
+				Adoption: policy.Adoption{Mode: policy.TakeAlone, Manager: c.manager, At: c.at}, Adopted: c.passed,
 			}
 			in.Owners = ownersOf(t, in.Live)
 			p := decide.JudgeObject(in)

@@ -5,10 +5,10 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // BenchmarkJudge is compare and decide for one Deployment with two containers, environment and probes, from the decoded
@@ -51,7 +51,7 @@ func BenchmarkJudge(b *testing.B) {
 				}
 				p := decide.JudgeObject(decide.Input{
 					Desired: git, Live: live, Owners: owners, Compared: compared, Hasher: hasher, Now: now,
-					Policy: app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate},
+					Policy: policy.Policy{Mode: policy.Enforce, Claims: policy.ClaimsCede, Remediation: policy.Remediate},
 				})
 				if (len(p.Steps) > 0) != (c.name == "drift") {
 					b.Fatal(account(decide.Input{Desired: git}, p))

@@ -15,13 +15,13 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/decide/mutation"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // Verdict is what truce does about a field that is not as Git wants it.
@@ -125,13 +125,13 @@ type Input struct {
 	Catalogue *claim.Catalogue
 	Memory    fight.Memory
 	Request   Request
-	Policy    app.Policy
+	Policy    policy.Policy
 	// Failure is the health check of the app that has failed first: drift that began later is held.
 	Failure health.Failure
 	Open    map[string]time.Time // by path: since when a difference is known that was left
 	Arrived time.Time            // of the event that is judged; zero for none
 
-	Adoption app.Adoption // from another controller, or back to it
+	Adoption policy.Adoption // from another controller, or back to it
 	// Adopted says that the object was seen to be adopted, with nothing of the other controller's left on it, in this very adoption.
 	Adopted bool
 	// Treatment is what the object itself asks for.
@@ -154,7 +154,7 @@ func JudgeObject(in Input) Plan {
 		return Plan{Refused: why}
 	}
 	p := judgeAll(in)
-	if in.Policy.Mode != app.Enforce {
+	if in.Policy.Mode != policy.Enforce {
 		p.Steps = nil
 	}
 	return p
@@ -170,7 +170,7 @@ func judgeAll(in Input) Plan {
 		if isPauseMark(in, d.Path) || reasonToWait(in) != "" && d.Path.Equals(markPath) { // truce's own label is not Git's, and nothing is written
 			continue
 		}
-		if d.Kind == compare.Extra && leavesCount(in, d.Path) || d.Kind == compare.Added && in.Policy.Additions == app.AdditionsAllow {
+		if d.Kind == compare.Extra && leavesCount(in, d.Path) || d.Kind == compare.Added && in.Policy.Additions == policy.AdditionsAllow {
 			continue
 		}
 		f, again := judgeDifference(in, d)

@@ -7,14 +7,14 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // judgeFight returns a difference as contested that truce has put back again and again, and says when it tries again; the zero time for one
 // that may be put back now. The edit of a person is only limited in rate. Without claims the breaker is disarmed: plain GitOps fights.
 func judgeFight(in Input, d compare.Difference) (Finding, time.Time) {
-	if in.Policy.Claims == app.ClaimsOff {
+	if in.Policy.Claims == policy.ClaimsOff {
 		return Finding{}, time.Time{}
 	}
 	o := fight.OpponentOf(d.Writer, d.Path)

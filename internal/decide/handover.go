@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // toHandOver lists the fields that would lose their last owner with our next apply: ours in the cluster, not in what is sent
@@ -44,7 +44,7 @@ func leavesCount(in Input, p field.Path) bool {
 // unownedClaims lists claimed numbers without an owner: handed over even where Git never named them, so that the claimant's
 // next write is recorded (measured: a scale write to an unowned field leaves no trace).
 func unownedClaims(in Input, p Plan) []field.Path {
-	if in.Policy.Claims != app.ClaimsCede {
+	if in.Policy.Claims != policy.ClaimsCede {
 		return nil
 	}
 	var out []field.Path

@@ -5,14 +5,14 @@ import (
 	"math"
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // illegalValue says of a field that is ceded to a claimant that the API server would refuse Git's value of it, and why; empty where
 // nothing shows that. A ceded field is in nothing that is sent, so no answer of the API server says it.
 func illegalValue(in Input) string {
-	if in.Policy.Claims != app.ClaimsCede {
+	if in.Policy.Claims != policy.ClaimsCede {
 		return ""
 	}
 	for _, c := range in.Claims {

@@ -16,11 +16,11 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -51,12 +51,12 @@ func genScene(rt *rapid.T, t *testing.T) scene {
 
 	in := &s.decide
 	in.Desired, in.Hasher, in.Now = git, ownership.NewHasher(), now
-	in.Policy = app.Policy{
-		Mode:        rapid.SampledFrom([]app.Mode{app.Enforce, app.Enforce, app.Enforce, app.Observe, app.Suspend}).Draw(rt, "mode"),
-		Claims:      rapid.SampledFrom([]app.Claims{app.ClaimsCede, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff}).Draw(rt, "claims"),
-		Remediation: rapid.SampledFrom([]app.Remediation{app.Remediate, app.ReportOnly}).Draw(rt, "remediation"),
+	in.Policy = policy.Policy{
+		Mode:        rapid.SampledFrom([]policy.Mode{policy.Enforce, policy.Enforce, policy.Enforce, policy.Observe, policy.Suspend}).Draw(rt, "mode"),
+		Claims:      rapid.SampledFrom([]policy.Claims{policy.ClaimsCede, policy.ClaimsCede, policy.ClaimsReport, policy.ClaimsOff}).Draw(rt, "claims"),
+		Remediation: rapid.SampledFrom([]policy.Remediation{policy.Remediate, policy.ReportOnly}).Draw(rt, "remediation"),
 		Spacing:     rapid.SampledFrom([]time.Duration{0, time.Minute}).Draw(rt, "spacing"),
-		Pause:       rapid.SampledFrom([]app.ManualChanges{app.PauseReport, app.PauseCorrect}).Draw(rt, "pause"),
+		Pause:       rapid.SampledFrom([]policy.ManualChanges{policy.PauseReport, policy.PauseCorrect}).Draw(rt, "pause"),
 	}
 	if rapid.Bool().Draw(rt, "changed") {
 		in.Changed, in.Previous = true, git.Clone()
@@ -237,7 +237,7 @@ func TestNoFieldIsToldTwice(t *testing.T) {
 
 func TestWhoMayNotWriteDoesNot(t *testing.T) {
 	checkScenes(t, func(rt *rapid.T, s *scene, p planned) {
-		still := s.decide.Policy.Mode != app.Enforce || s.decide.Policy.Remediation == app.ReportOnly && !s.decide.Changed
+		still := s.decide.Policy.Mode != policy.Enforce || s.decide.Policy.Remediation == policy.ReportOnly && !s.decide.Changed
 		if still && len(p.Steps) > 0 {
 			rt.Fatal(account(s.decide, p.Plan))
 		}

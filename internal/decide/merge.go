@@ -5,9 +5,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -26,7 +26,7 @@ func isForeign(in Input, p field.Path) bool {
 
 // mergedClaims are the keys of claimants in atomic fields: Git names nothing there, so that no comparison finds them.
 func mergedClaims(in Input) []compare.Difference {
-	if in.Policy.Claims != app.ClaimsCede {
+	if in.Policy.Claims != policy.ClaimsCede {
 		return nil
 	}
 	var out []compare.Difference

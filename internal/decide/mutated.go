@@ -8,9 +8,9 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/mutation"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // mutated judges a field to which admission gave another value than truce sent. An apply would be changed in the same way, so it is not
@@ -20,7 +20,7 @@ func mutated(in Input, d compare.Difference) Finding {
 	suspects := mutation.MutatorsNaming(in.Mutators.All, d.Path)
 	d.Writer = likelyMutator(attributeWriter(in, d, claim.Claim{}), suspects)
 	f := Finding{Difference: d, Verdict: Hold, Reason: mutatedBy + mutatorText(in.Mutators, suspects, d.Writer.Evidence)}
-	if in.Policy.Claims == app.ClaimsOff {
+	if in.Policy.Claims == policy.ClaimsOff {
 		return f
 	}
 	by, why := knownMutator(in, d, suspects)
@@ -28,7 +28,7 @@ func mutated(in Input, d compare.Difference) Finding {
 		return f
 	}
 	f.Claimant, f.Reason = by, f.Reason+why
-	if in.Policy.Claims == app.ClaimsCede {
+	if in.Policy.Claims == policy.ClaimsCede {
 		f.Verdict = Cede
 	}
 	return f

@@ -3,8 +3,8 @@ package decide
 import (
 	"maps"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // namespaceManager owns the labels and annotations of a namespace that truce creates for an app. The namespace is none of the app's objects: it
@@ -12,7 +12,7 @@ import (
 const namespaceManager = "truce-home"
 
 // PlanNamespace decides what to do about the namespace of an app's objects; live is nil where it does not exist.
-func PlanNamespace(want app.DefaultNamespace, live object.Object) Plan {
+func PlanNamespace(want policy.DefaultNamespace, live object.Object) Plan {
 	if live != nil && hasMetadata(live, "labels", want.Labels) && hasMetadata(live, "annotations", want.Annotations) {
 		return Plan{}
 	}

@@ -5,18 +5,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestTheFirstLabelsOfANamespace: Helm labels a namespace that it makes, and asks for no label of one that is there.
 func TestTheFirstLabelsOfANamespace(t *testing.T) {
-	first := app.DefaultNamespace{Name: "web", Make: true, FirstLabels: map[string]string{"name": "web"}}
+	first := policy.DefaultNamespace{Name: "web", Make: true, FirstLabels: map[string]string{"name": "web"}}
 	both := first
 	both.Labels = map[string]string{"team": "a"}
 	there := object.Object{"kind": "Namespace", "metadata": map[string]any{"name": "web"}}
 	for name, c := range map[string]struct {
-		want app.DefaultNamespace
+		want policy.DefaultNamespace
 		live object.Object
 		is   any // the labels that are applied; nil where nothing is
 	}{

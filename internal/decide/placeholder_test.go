@@ -8,8 +8,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/claim"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 const hook = `
@@ -24,12 +24,12 @@ webhooks:
 `
 
 // bundles returns what a new webhook configuration is made with where Git has the bundle.
-func bundles(t *testing.T, bundle string, claims app.Claims) []any {
+func bundles(t *testing.T, bundle string, claims policy.Claims) []any {
 	t.Helper()
 	git := load(t, strings.ReplaceAll(hook, "BUNDLE", bundle))
 	in := decide.Input{
 		Desired: git, Changed: true, Claims: claim.Builtin().On(claim.Subject{Desired: git}, nil), Hasher: ownership.NewHasher(), Now: now,
-		Policy: app.Policy{Mode: app.Enforce, Claims: claims, Remediation: app.Remediate},
+		Policy: policy.Policy{Mode: policy.Enforce, Claims: claims, Remediation: policy.Remediate},
 	}
 	p := decide.JudgeObject(in)
 	if len(p.Steps) != 1 || p.Steps[0].Verb != decide.Create {
@@ -45,10 +45,10 @@ func bundles(t *testing.T, bundle string, claims app.Claims) []any {
 func TestANewObjectIsMadeWithoutPlaceholders(t *testing.T) {
 	for _, x := range []struct {
 		bundle string
-		claims app.Claims
+		claims policy.Claims
 		want   any
 	}{
-		{"Cg==", app.ClaimsCede, nil}, {`""`, app.ClaimsCede, nil}, {"b2s=", app.ClaimsCede, "b2s="}, {"Cg==", app.ClaimsOff, "Cg=="},
+		{"Cg==", policy.ClaimsCede, nil}, {`""`, policy.ClaimsCede, nil}, {"b2s=", policy.ClaimsCede, "b2s="}, {"Cg==", policy.ClaimsOff, "Cg=="},
 	} {
 		if d := cmp.Diff([]any{x.want, x.want}, bundles(t, x.bundle, x.claims)); d != "" {
 			t.Errorf("caBundle %s, claims %s: %s", x.bundle, x.claims, d)

@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -15,7 +15,7 @@ func TestAPreviewHasTheVerdictsOfEnforcingAndNoSteps(t *testing.T) {
 	for name, live := range map[string]object.Object{"there": {"kind": "ConfigMap"}, "missing": nil} {
 		in := Input{
 			Desired: object.Object{"kind": "ConfigMap"}, Live: live, Hasher: ownership.NewHasher(),
-			Policy:   app.Policy{Mode: app.Preview, Claims: app.ClaimsCede, Remediation: app.Remediate},
+			Policy:   policy.Policy{Mode: policy.Preview, Claims: policy.ClaimsCede, Remediation: policy.Remediate},
 			Compared: compare.Result{Differences: []compare.Difference{{Path: field.NewPath("data", "a"), Kind: compare.Changed, Desired: redact.HideValue("b"), Live: redact.HideValue("c")}}},
 		}
 		p := JudgeObject(in)

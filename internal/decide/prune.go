@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // PruneCandidate is an object of our inventory that Git no longer names.
@@ -64,7 +64,7 @@ type PruneInput struct {
 	RecentlyPruned int    // objects that were pruned within pruneWindow without an approval
 	IdentityChange string // what of the app's identity has changed within pruneWindow; empty for nothing
 	Label          string // the label value that our objects bear
-	Policy         app.Prune
+	Policy         policy.Prune
 	Rules          optout.PruneRules // by which the objects themselves ask to stay; nil deletes nothing, as any of them might ask for it
 	Limit          *int              // see app.App.PruneLimit
 	Approved       string            // the token that a user has approved
@@ -139,7 +139,7 @@ func (s *PrunePlan) sort(in PruneInput, g PruneCandidate) {
 	_, outlives := in.Rules.Find(g.Live, optout.OutliveApp)
 	outlives = outlives || in.KeepDefinitions && g.ID.Kind == "CustomResourceDefinition" && g.ID.Group == "apiextensions.k8s.io"
 	switch {
-	case in.Policy != app.PruneDelete, in.Rules == nil:
+	case in.Policy != policy.PruneDelete, in.Rules == nil:
 		s.Keep[g.ID] = KeepReason{Why: "pruning is off", Counts: in.countingOf(g.Live)}
 	case g.Denied != "" && in.AppDeleted: // as in Argo CD: it outlives the app
 		s.Forget = append(s.Forget, g.ID)

@@ -8,17 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // anyRule makes PlanPrune delete what no object of these tests asks to keep.
 var anyRule = optout.PruneRules{{Key: "keep", Value: "true", Match: optout.Word, Effect: optout.Keep}}
 
 func TestWithoutRulesNothingIsDeleted(t *testing.T) {
-	in := decide.PruneInput{Gone: leaving(1), Total: 9, Label: "flux-system.web", Policy: app.PruneDelete}
+	in := decide.PruneInput{Gone: leaving(1), Total: 9, Label: "flux-system.web", Policy: policy.PruneDelete}
 	if s := decide.PlanPrune(in); len(s.Delete) != 0 || len(s.Keep) != 1 {
 		t.Errorf("deleted %v, kept %v", s.Delete, s.Keep)
 	}
@@ -72,7 +72,7 @@ func TestHowMuchIsPrunedWithoutApproval(t *testing.T) {
 		{leaves: 1, total: 300, most: ptr(0), held: true},
 	} {
 		in := decide.PruneInput{
-			Gone: leaving(c.leaves), Total: c.total, RecentlyPruned: c.lately, IdentityChange: c.moved, Limit: c.most, Label: "flux-system.web", Policy: app.PruneDelete, Rules: anyRule,
+			Gone: leaving(c.leaves), Total: c.total, RecentlyPruned: c.lately, IdentityChange: c.moved, Limit: c.most, Label: "flux-system.web", Policy: policy.PruneDelete, Rules: anyRule,
 		}
 		s := decide.PlanPrune(in)
 		if held := s.Held != ""; held != c.held {
@@ -92,7 +92,7 @@ func TestHowMuchIsPrunedWithoutApproval(t *testing.T) {
 
 func TestAHeldPruneSaysWhatItIsAndHowToApproveIt(t *testing.T) {
 	s := decide.PlanPrune(decide.PruneInput{
-		Gone: leaving(8), Total: 8, RecentlyPruned: 1, IdentityChange: "the path has changed from ./old", Label: "flux-system.web", Policy: app.PruneDelete, Rules: anyRule,
+		Gone: leaving(8), Total: 8, RecentlyPruned: 1, IdentityChange: "the path has changed from ./old", Label: "flux-system.web", Policy: policy.PruneDelete, Rules: anyRule,
 	})
 	want := "9 of 9 objects would be deleted within 10 minutes, of which 1 are already, and the path has changed from ./old: ConfigMap shop/c000, " +
 		"ConfigMap shop/c001, ConfigMap shop/c002, and 5 more; to approve, run truce app approve-prune, or annotate the app with " +
@@ -133,7 +133,7 @@ func TestOnlyWhatBearsTheMarkOfThisAppAndIsRecordedIsDeleted(t *testing.T) {
 			ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, UID: c.uid, Inherited: c.inherited,
 			Live: object.Object{"metadata": map[string]any{"uid": "1", "labels": labels, "managedFields": c.owners}},
 		}
-		s := decide.PlanPrune(decide.PruneInput{Gone: []decide.PruneCandidate{g}, Total: 9, Label: "flux-system.web", Policy: app.PruneDelete, Rules: anyRule})
+		s := decide.PlanPrune(decide.PruneInput{Gone: []decide.PruneCandidate{g}, Total: 9, Label: "flux-system.web", Policy: policy.PruneDelete, Rules: anyRule})
 		if got := len(s.Delete) == 1; got != c.want || got == (len(s.Forget) == 1) {
 			t.Errorf("%s: deleted %v, forgotten %v", what, s.Delete, s.Forget)
 		}
@@ -142,7 +142,7 @@ func TestOnlyWhatBearsTheMarkOfThisAppAndIsRecordedIsDeleted(t *testing.T) {
 
 // TestAnApprovalHoldsForWhatIsLeft: an approved prune that waits between waves goes on with the rest of the list, and with no other one.
 func TestAnApprovalHoldsForWhatIsLeft(t *testing.T) {
-	in := decide.PruneInput{Gone: leaving(20), Total: 20, Label: "flux-system.web", Policy: app.PruneDelete, Rules: anyRule}
+	in := decide.PruneInput{Gone: leaving(20), Total: 20, Label: "flux-system.web", Policy: policy.PruneDelete, Rules: anyRule}
 	in.Approved = decide.PlanPrune(in).Token
 	all := decide.PlanPrune(in)
 	if all.Held != "" || !all.Approved {

@@ -14,11 +14,11 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/claim"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -138,7 +138,7 @@ var events = []struct {
 		}
 	}},
 	{"remediation changes", func(l *life, rt *rapid.T) {
-		l.decide.Policy.Remediation = rapid.SampledFrom([]app.Remediation{app.Remediate, app.ReportOnly}).Draw(rt, "remediation")
+		l.decide.Policy.Remediation = rapid.SampledFrom([]policy.Remediation{policy.Remediate, policy.ReportOnly}).Draw(rt, "remediation")
 	}},
 	{"somebody deletes it", func(l *life, _ *rapid.T) {
 		if err := l.client("kubectl").Delete(l.t.Context(), l.decide.Desired.Name(), metav1.DeleteOptions{}); err != nil {
@@ -150,7 +150,7 @@ var events = []struct {
 
 func newLife(t *testing.T, c *kubetest.Cluster, ns, name string) *life {
 	l := &life{street: newStreet(t, c), t: t}
-	l.decide.Policy = app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate, Pause: app.PauseReport}
+	l.decide.Policy = policy.Policy{Mode: policy.Enforce, Claims: policy.ClaimsCede, Remediation: policy.Remediate, Pause: policy.PauseReport}
 	l.decide.Hasher, l.decide.Now = ownership.NewHasher(), now
 	l.compare.Hasher = l.decide.Hasher
 	l.decide.Desired = object.Object{"apiVersion": "apps/v1", "kind": "Deployment", "metadata": map[string]any{"name": name, "namespace": ns}}
@@ -238,7 +238,7 @@ func (l *life) settle(rt *rapid.T) {
 	if l.t.Failed() {
 		l.t.Fatalf("after %s\nbefore:\n%s", strings.Join(l.log, ", "), applyBody(before))
 	}
-	if l.decide.Live != nil && l.decide.Policy.Remediation == app.Remediate {
+	if l.decide.Live != nil && l.decide.Policy.Remediation == policy.Remediate {
 		l.gitHasWhatItWants(l.t, last)
 		if l.t.Failed() {
 			l.t.Fatalf("after %s\nlive:\n%s\n%s", strings.Join(l.log, ", "), applyBody(l.decide.Live), account(l.decide, last))

@@ -5,14 +5,14 @@ import (
 	"maps"
 
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // mayWrite reports whether anything may be written to the object: with remediation off only what Git has changed is.
 func mayWrite(in Input) bool {
-	return reasonToWait(in) == "" && (in.Changed || in.Policy.Remediation != app.ReportOnly)
+	return reasonToWait(in) == "" && (in.Changed || in.Policy.Remediation != policy.ReportOnly)
 }
 
 // planSteps turns verdicts into writes. Handing over comes first: a field that we let go of without another owner is reset

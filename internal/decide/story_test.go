@@ -18,13 +18,13 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/decide/mutation"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/testing/golden"
@@ -70,9 +70,9 @@ func newStory(t *testing.T, f golden.Files) story {
 	t.Helper()
 	hasher := ownership.NewHasher()
 	git, live, settled := desired.Sanitise(load(t, f.Need(t, "git.yaml"))), load(t, f["live.yaml"]), load(t, f["settled.yaml"])
-	in := decide.Input{Desired: git, Live: live, Owners: ownersOf(t, live), Hasher: hasher, Now: now, Policy: app.Policy{
-		Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate, Pause: app.PauseReport,
-		Additions: app.AdditionsPeople,
+	in := decide.Input{Desired: git, Live: live, Owners: ownersOf(t, live), Hasher: hasher, Now: now, Policy: policy.Policy{
+		Mode: policy.Enforce, Claims: policy.ClaimsCede, Remediation: policy.Remediate, Pause: policy.PauseReport,
+		Additions: policy.AdditionsPeople,
 	}}
 	if text, ok := f["before.yaml"]; ok {
 		in.Changed, in.Previous = true, desired.Sanitise(load(t, text))
@@ -81,7 +81,7 @@ func newStory(t *testing.T, f golden.Files) story {
 	in.Claims, in.Count = claimsOn(t, f["claimants"], s), s.Count()
 	in.Ignored = rules(t, f["rules"]).Covers(ignore.Observed{Desired: git, Live: live, Owners: in.Owners})
 	in.Treatment = optOuts.Of(git, live)
-	released := policy(t, &in, f["policy"])
+	released := readPolicy(t, &in, f["policy"])
 	in.Mutators, in.Catalogue = mutators(t, f["admission.yaml"], in), claim.Builtin()
 	c := compare.Input{Desired: git, Live: live, Owners: in.Owners, Hasher: hasher, Native: true, Withheld: in.CededPaths(), Released: released}
 	if settled != nil {
@@ -125,7 +125,7 @@ func added(t *testing.T, c compare.Input, in decide.Input) []compare.Addition {
 		t.Fatal(err)
 	}
 	about := addition.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Catalogue: claim.Builtin(), Claims: in.Claims, Settled: settled}
-	if in.Policy.Claims == app.ClaimsOff {
+	if in.Policy.Claims == policy.ClaimsOff {
 		about.Claims = nil
 	}
 	return addition.FindAdditions(about)
@@ -188,23 +188,23 @@ func rules(t *testing.T, text string) ignore.Rules {
 	return out
 }
 
-// policy reads the lines of a policy, each a word and its value, into the input.
-func policy(t *testing.T, in *decide.Input, text string) (released []field.Path) {
+// readPolicy reads the lines of a policy, each a word and its value, into the input.
+func readPolicy(t *testing.T, in *decide.Input, text string) (released []field.Path) {
 	t.Helper()
 	for _, line := range strings.Split(strings.TrimSpace(text), "\n") {
 		word, value, _ := strings.Cut(line, " ")
 		switch word {
 		case "":
 		case "mode":
-			in.Policy.Mode = app.Mode(value)
+			in.Policy.Mode = policy.Mode(value)
 		case "claims":
-			in.Policy.Claims = app.Claims(value)
+			in.Policy.Claims = policy.Claims(value)
 		case "remediation":
-			in.Policy.Remediation = app.Remediation(value)
+			in.Policy.Remediation = policy.Remediation(value)
 		case "pause":
-			in.Policy.Pause = app.ManualChanges(value)
+			in.Policy.Pause = policy.ManualChanges(value)
 		case "additions":
-			in.Policy.Additions = app.ManualChanges(value)
+			in.Policy.Additions = policy.ManualChanges(value)
 		case "spacing":
 			in.Policy.Spacing = duration(t, value)
 		case "request":

@@ -11,10 +11,10 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -162,7 +162,7 @@ func (h *history) carryOut() {
 			t.Errorf("%s at the end:\n%s", f.Verdict, account(st.decide, last))
 		}
 	}
-	if st.decide.Live != nil && len(last.Findings) == 0 && st.decide.Policy.Mode == app.Enforce && st.decide.Policy.Remediation == app.Remediate {
+	if st.decide.Live != nil && len(last.Findings) == 0 && st.decide.Policy.Mode == policy.Enforce && st.decide.Policy.Remediation == policy.Remediate {
 		st.gitHasWhatItWants(t, last)
 	}
 }

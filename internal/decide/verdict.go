@@ -6,9 +6,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -23,7 +23,7 @@ func judgeDifference(in Input, d compare.Difference) (Finding, time.Time) {
 	if a, ok := addedAt(in, d); ok {
 		return judgeAdded(in, d, a)
 	}
-	if claimed && in.Policy.Claims == app.ClaimsCede && !endsPause(in, c, d) && !lacksCount(c, d) {
+	if claimed && in.Policy.Claims == policy.ClaimsCede && !endsPause(in, c, d) && !lacksCount(c, d) {
 		if c.Paused(d.Live.Reveal()) {
 			return pausedCount(in, d, c), time.Time{}
 		}
@@ -69,7 +69,7 @@ func reasonToWait(in Input) string {
 }
 
 func judgeDrift(in Input, d compare.Difference) (Finding, time.Time) {
-	if in.Policy.Remediation == app.ReportOnly && !isStuck(in, d) {
+	if in.Policy.Remediation == policy.ReportOnly && !isStuck(in, d) {
 		return Finding{Difference: d, Verdict: Hold, Reason: "remediation is off: drift is reported only"}, time.Time{}
 	}
 	return withPause(in, Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String()})
@@ -81,7 +81,7 @@ func withPause(in Input, correct Finding) (Finding, time.Time) {
 	switch {
 	case paused.Verdict == "":
 		return correct, time.Time{}
-	case in.Request == TryOnce && in.Policy.Remediation != app.ReportOnly:
+	case in.Request == TryOnce && in.Policy.Remediation != policy.ReportOnly:
 		correct.Overrides = paused.Verdict
 		correct.Reason += "; corrected on request, before the pause ends"
 		return correct, time.Time{}
@@ -143,7 +143,7 @@ func cededFinding(d compare.Difference, c claim.Claim) Finding {
 
 // endsPause reports whether a pause is to be ended by us.
 func endsPause(in Input, c claim.Claim, d compare.Difference) bool {
-	return in.Policy.Pause == app.PauseCorrect && c.Paused(d.Live.Reveal())
+	return in.Policy.Pause == policy.PauseCorrect && c.Paused(d.Live.Reveal())
 }
 
 // lacksCount reports whether the count that Git names is gone from a custom resource whose API gives it no default: GET of its scale
@@ -154,7 +154,7 @@ func lacksCount(c claim.Claim, d compare.Difference) bool {
 
 // pauseDifferences are the differences that only a claim makes, where Git does not name the count: a workload at 0, one without a count.
 func pauseDifferences(in Input) []compare.Difference {
-	if in.Policy.Claims != app.ClaimsCede {
+	if in.Policy.Claims != policy.ClaimsCede {
 		return nil
 	}
 	for _, c := range in.Claims {
@@ -172,7 +172,7 @@ func pauseDifferences(in Input) []compare.Difference {
 }
 
 func claimOn(in Input, p field.Path) (claim.Claim, bool) {
-	if in.Policy.Claims == app.ClaimsOff {
+	if in.Policy.Claims == policy.ClaimsOff {
 		return claim.Claim{}, false
 	}
 	for _, c := range in.Claims {

@@ -18,7 +18,7 @@ func attributeWriter(in Input, d compare.Difference, c claim.Claim) ownership.Wr
 	h := in.Past.History(in.Owners, in.Hasher, d.Path, d.Live)
 	k := attribution.Case{
 		Path: d.Path, Live: d.Live, UID: in.Live.UID(), CorrectedAt: in.Memory.LastCorrection(path), Before: in.Past.Before(path, d.LiveHash(in.Hasher)), Now: in.Now,
-		Claim: c, Writer: d.Writer, Sender: h.Sender(), Hasher: in.Hasher,
+		Scaler: c.Scaler(), Writer: d.Writer, Sender: h.Sender(), Hasher: in.Hasher,
 	}
 	switch w, ours := appliedByUs(in, d); {
 	case ours:

@@ -6,8 +6,8 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestTheSeedIsOurs: truce creates the object with the least count that its autoscaler allows, and hands it over. The autoscaler, whose status
@@ -33,7 +33,7 @@ metadata:
 spec: {replicas: 2, paused: true}`)
 		in := decide.Input{
 			Desired: git, Live: live, Owners: ownersOf(t, live), Hasher: ownership.NewHasher(), Now: now,
-			Policy: app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate},
+			Policy: policy.Policy{Mode: policy.Enforce, Claims: policy.ClaimsCede, Remediation: policy.Remediate},
 		}
 		in.Claims = claimsOn(t, `
 apiVersion: autoscaling/v2

@@ -2,10 +2,10 @@ package decide
 
 import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // CededPaths lists the paths of the rules and claims on the object, whether Git names them or not. A held path is not among them:
@@ -15,7 +15,7 @@ func (in Input) CededPaths() []field.Path {
 	for _, c := range in.Ignored {
 		out = append(out, c.Path)
 	}
-	if in.Policy.Claims == app.ClaimsCede {
+	if in.Policy.Claims == policy.ClaimsCede {
 		for _, c := range in.Claims {
 			out = append(out, c.Path)
 		}
@@ -87,7 +87,7 @@ func applyBody(in Input, p Plan) object.Object {
 		}
 	}
 	for _, c := range in.Claims {
-		if c.Counts() && corrects(p.Findings, c.Path) && in.Policy.Claims == app.ClaimsCede {
+		if c.Counts() && corrects(p.Findings, c.Path) && in.Policy.Claims == policy.ClaimsCede {
 			field.SetValue(out, c.Path, seedValue(in, c))
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -56,7 +57,7 @@ type Change struct {
 
 	Suspend *bool
 	// Way moves the app's objects between another controller and truce: TakeBeside, TakeAlone or HandBack.
-	Way app.AdoptionMode
+	Way policy.AdoptionMode
 	// At is when an adoption is asked for.
 	At  time.Time
 	Run *Run
@@ -65,7 +66,7 @@ type Change struct {
 	// Pin holds the app at a revision; an empty text lets it follow again.
 	Pin *string
 	// Leave says what becomes of the objects when the app is deleted.
-	Leave app.Prune
+	Leave policy.Prune
 	// ApprovePrune approves the prune of this token; empty for none.
 	ApprovePrune string
 }

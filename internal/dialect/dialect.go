@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
@@ -25,7 +26,7 @@ import (
 type Apps interface {
 	// App reads the custom resource. All that is wrong with it is in the App's Problems. The process's policy holds where the custom
 	// resource says nothing; the policy's zero values are the dialect's defaults.
-	App(cr object.Object, process app.Policy) app.App
+	App(cr object.Object, process policy.Policy) app.App
 	// Status returns the whole new .status. What the report cannot know, such as when a condition began, is taken from
 	// the status that cr bears.
 	Status(cr object.Object, r report.Report) map[string]any

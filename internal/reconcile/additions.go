@@ -10,10 +10,10 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -21,7 +21,7 @@ import (
 // whatever the policy is: what was there before us is never taken away.
 func (w *objectReconcile) additions(ctx context.Context, base compare.Baseline, in decide.Input) ([]compare.Addition, error) {
 	ours := w.ours()
-	if w.live == nil || ours && in.Policy.Additions == app.AdditionsAllow {
+	if w.live == nil || ours && in.Policy.Additions == policy.AdditionsAllow {
 		return nil, nil
 	}
 	settled, err := base.Fields(w.owners)
@@ -31,7 +31,7 @@ func (w *objectReconcile) additions(ctx context.Context, base compare.Baseline, 
 	about := addition.Input{
 		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Catalogue: w.engine.Catalogue(), Claims: in.Claims, Settled: settled,
 	}
-	if in.Policy.Claims == app.ClaimsOff {
+	if in.Policy.Claims == policy.ClaimsOff {
 		about.Claims = nil
 	}
 	found, err := w.try(ctx, slices.DeleteFunc(addition.FindAdditions(about), w.adopted))
@@ -218,7 +218,7 @@ func (w *objectReconcile) adopt() {
 // forget drops fields that were there before truce and are gone: if they appear again, they were added. The caller holds mu.
 func (w *objectReconcile) forget() {
 	given := w.managed.memory.PreexistingPaths()
-	if len(given) == 0 || w.app.Policy.Additions == app.AdditionsAllow {
+	if len(given) == 0 || w.app.Policy.Additions == policy.AdditionsAllow {
 		return
 	}
 	still := slices.DeleteFunc(slices.Clone(given), func(path string) bool {

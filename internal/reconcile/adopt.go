@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -36,7 +37,7 @@ func (e Dependencies) Tracked(ctx context.Context, a app.App) (app.App, error) {
 // that is there already has been through this, or is about what truce itself has made.
 func (r *appRun) inheritEntries(ctx context.Context) error {
 	a, mode := r.app.Adoption, r.app.Policy.Mode
-	if !a.Takes() || mode != app.Enforce && mode != app.Preview || len(r.inventory.Entries) > 0 {
+	if !a.Takes() || mode != policy.Enforce && mode != policy.Preview || len(r.inventory.Entries) > 0 {
 		return nil
 	}
 	inherited, err := r.storedObjects(ctx)
@@ -44,7 +45,7 @@ func (r *appRun) inheritEntries(ctx context.Context) error {
 		return err
 	}
 	maps.Copy(inherited, a.Inventory)
-	if mode == app.Preview {
+	if mode == policy.Preview {
 		for id, version := range inherited {
 			r.report.Inherited = append(r.report.Inherited, report.ListedObject{ID: id, Version: version})
 		}
@@ -120,7 +121,7 @@ func (e *Engine) endAdoption(a app.App, why string) {
 		s.lostAdoption = lostAdoption{a.Adoption.ID(), why}
 	}
 	if s.app.Adoption.ID() == s.lostAdoption.adoption {
-		s.app.Policy.Mode = app.Observe
+		s.app.Policy.Mode = policy.Observe
 	}
 	s.mu.Unlock()
 	if first {
@@ -136,7 +137,7 @@ func (s *appState) observedIfLost(a app.App) app.App {
 	switch {
 	case s.lostAdoption == (lostAdoption{}) || a.Adoption.Lost != "":
 	case a.Adoption.ID() == s.lostAdoption.adoption:
-		a.Policy.Mode = app.Observe
+		a.Policy.Mode = policy.Observe
 	default:
 		s.lostAdoption = lostAdoption{}
 	}

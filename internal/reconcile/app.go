@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render"
@@ -77,7 +78,7 @@ func (f *stageError) Unwrap() error { return f.err }
 
 func (e *Engine) begin(a app.App) *appRun {
 	if a.Suspended {
-		a.Policy.Mode = app.Suspend
+		a.Policy.Mode = policy.Suspend
 	}
 	s := e.state(a.Key)
 	s.mu.Lock()
@@ -109,7 +110,7 @@ func (r *appRun) admit(ctx context.Context) error {
 	if r.unsettled != nil {
 		return &stageError{report.ClusterFailed, r.unsettled}
 	}
-	if r.app.Policy.Mode == app.Suspend && !r.needsFirstComparison(ctx) {
+	if r.app.Policy.Mode == policy.Suspend && !r.needsFirstComparison(ctx) {
 		return errSuspended
 	}
 	problems := append(r.checkRules(ctx), r.app.Problems...)
@@ -227,7 +228,7 @@ func (r *appRun) normalize(ctx context.Context) error {
 	r.report.EndHooks = endHooksOf(r.set)
 	r.report.Skipped = skippedObjects(r.set)
 	r.report.Notes = append(r.report.Notes, asideNotes(r.set)...)
-	if r.app.Policy.Mode == app.Preview {
+	if r.app.Policy.Mode == policy.Preview {
 		r.report.Planned = plannedHooks(r.set)
 	}
 	for _, o := range r.set.Homeless {
@@ -342,7 +343,7 @@ func (r *appRun) stopped(at report.Stage, err error) report.Report {
 	if errors.Is(err, inventory.ErrChanged) { // the next run reads the new inventory, and adds to it
 		r.engine.queue.EnqueueApp(r.app.Key)
 	}
-	if r.app.Policy.Mode == app.Suspend && r.report.Reason != report.Suspended {
+	if r.app.Policy.Mode == policy.Suspend && r.report.Reason != report.Suspended {
 		return r.suspended()
 	}
 	return r.publish()
@@ -351,7 +352,7 @@ func (r *appRun) stopped(at report.Stage, err error) report.Report {
 func (r *appRun) done() report.Report {
 	r.endComparison()
 	r.report.Stage, r.report.Reason, r.report.Unchanged = report.Done, report.Succeeded, !r.renewed
-	if r.app.Policy.Mode == app.Suspend {
+	if r.app.Policy.Mode == policy.Suspend {
 		return r.suspended()
 	}
 	if r.isComplete() {

@@ -9,9 +9,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -167,11 +167,11 @@ const (
 
 func (r *appRun) ensure(ctx context.Context, gvk object.GVK, namespace string) error {
 	i := live.Interest{GVK: gvk, Namespace: namespace, Selector: desired.PartOf}
-	if r.app.Policy.Mode == app.Observe {
+	if r.app.Policy.Mode == policy.Observe {
 		i.Selector = "" // what others make does not bear our label
 	}
 	err := r.engine.Watches.Ensure(ctx, i)
-	if !errors.Is(err, live.ErrUnknownKind) || r.app.Policy.Mode == app.Observe || !r.rendered.defines(gvk) { // who only observes brings no CRD
+	if !errors.Is(err, live.ErrUnknownKind) || r.app.Policy.Mode == policy.Observe || !r.rendered.defines(gvk) { // who only observes brings no CRD
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, discoveryLag)
@@ -204,7 +204,7 @@ func (e *Engine) isDue(id object.ID) bool {
 // ready waits for what later waves need: namespaces that are active, CRDs that are established.
 func (r *appRun) ready(ctx context.Context, wave []desired.Object) error {
 	for _, o := range wave {
-		if r.app.Policy.Mode != app.Enforce {
+		if r.app.Policy.Mode != policy.Enforce {
 			return nil
 		}
 		if err := r.await(ctx, o.ID); err != nil {

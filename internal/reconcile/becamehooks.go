@@ -6,8 +6,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -30,7 +30,7 @@ func (r *appRun) pruneFormerObjects(ctx context.Context, run hooks.Runner, runs 
 			others = append(others, entry)
 		}
 	}
-	if err := r.pruneFormer(ctx, replaced, app.PruneDelete); err != nil {
+	if err := r.pruneFormer(ctx, replaced, policy.PruneDelete); err != nil {
 		return err
 	}
 	return r.pruneFormer(ctx, others, r.app.Prune)
@@ -47,7 +47,7 @@ func (r *appRun) formerObject(h hook.Hook, namespace string) (inventory.Entry, b
 	return r.inventory.Entries[i], true
 }
 
-func (r *appRun) pruneFormer(ctx context.Context, left []inventory.Entry, policy app.Prune) error {
+func (r *appRun) pruneFormer(ctx context.Context, left []inventory.Entry, allowed policy.Prune) error {
 	switch {
 	case len(left) == 0 || r.app.Deleting:
 		return nil
@@ -60,7 +60,7 @@ func (r *appRun) pruneFormer(ctx context.Context, left []inventory.Entry, policy
 	}
 	r.releaseObjects(left)
 	a := r.app
-	a.Prune = policy
+	a.Prune = allowed
 	swept := r.engine.newPruneRun(a, len(r.inventory.Entries))
 	swept.revision, swept.why, swept.order, swept.in.Confirmed = r.artifact.Revision, becameHook, awaitEachWave, r.isConfirmed()
 	r.countGuard(ctx, swept, len(left))

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/lifecycle"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/record"
@@ -262,7 +263,7 @@ func (r *appRun) isInherited(newest releases.Stored, text []byte) bool {
 	if !newest.ByOthers || r.app.Release.Rendered != r.app.Release.Renders {
 		return false
 	}
-	return r.app.Policy.Mode == app.Observe || a.Takes() && (a.At.IsZero() || !releases.LastDeployed(text).Truncate(time.Second).After(a.At))
+	return r.app.Policy.Mode == policy.Observe || a.Takes() && (a.At.IsZero() || !releases.LastDeployed(text).Truncate(time.Second).After(a.At))
 }
 
 // marksOf are what helm-controller puts on the objects of a release before it stores them.

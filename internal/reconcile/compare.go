@@ -8,10 +8,10 @@ import (
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
@@ -56,7 +56,7 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 	}
 	ceded := in.CededPaths()
 	base, err := w.baseline(ctx, ceded)
-	if errors.Is(err, apply.ErrForbidden) && w.app.Policy.Mode == app.Observe || err != nil && w.refusedWhilePaused(err) {
+	if errors.Is(err, apply.ErrForbidden) && w.app.Policy.Mode == policy.Observe || err != nil && w.refusedWhilePaused(err) {
 		err = w.unasked(err)
 	}
 	if err != nil {
@@ -113,7 +113,7 @@ func (w *objectReconcile) baseline(ctx context.Context, ceded []field.Path) (com
 	if w.live == nil || w.snap.baseline.Known() && !w.outdated() {
 		return w.snap.baseline, nil
 	}
-	if w.snap.noDryRun != "" && w.app.Policy.Mode == app.Observe {
+	if w.snap.noDryRun != "" && w.app.Policy.Mode == policy.Observe {
 		return compare.Baseline{}, apply.ErrForbidden
 	}
 	body := w.snap.desired.Clone()
@@ -126,7 +126,7 @@ func (w *objectReconcile) baseline(ctx context.Context, ceded []field.Path) (com
 		w.keep(b)
 		return b, nil
 	}
-	if w.snap.state.isChanged() && w.app.Policy.Mode == app.Enforce && !w.snap.isUnrecorded() {
+	if w.snap.state.isChanged() && w.app.Policy.Mode == policy.Enforce && !w.snap.isUnrecorded() {
 		return compare.Baseline{}, nil
 	}
 	return w.predict(ctx, body)
@@ -146,7 +146,7 @@ func (w *objectReconcile) unasked(why error) error {
 // outdated reports whether the baseline is that of another revision than the one to compare with: where nothing is written, none is
 // ever taken by an apply.
 func (w *objectReconcile) outdated() bool {
-	return w.snap.state.phase == unapplied && w.app.Policy.Mode != app.Enforce
+	return w.snap.state.phase == unapplied && w.app.Policy.Mode != policy.Enforce
 }
 
 func (w *objectReconcile) predict(ctx context.Context, body object.Object) (compare.Baseline, error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -14,7 +15,7 @@ import (
 // applied before is corrected meanwhile: that changes nothing that a dependency could be needed for. An event enqueues the app.
 func (r *appRun) awaitDependencies(ctx context.Context) error {
 	e, a := r.engine, r.app
-	if len(a.DependsOn) == 0 || e.Readiness == nil || a.Policy.Mode != app.Enforce || a.Adoption.Mode == app.HandBack {
+	if len(a.DependsOn) == 0 || e.Readiness == nil || a.Policy.Mode != policy.Enforce || a.Adoption.Mode == policy.HandBack {
 		return nil
 	}
 	if cycle := e.Readiness.Cycle(a.Key); cycle != "" {

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
@@ -18,7 +19,7 @@ func (w *objectReconcile) announceReturned(known []report.Finding) {
 	w.managed.mu.Lock()
 	same := w.managed.state.compared // else it is Git that has changed
 	w.managed.mu.Unlock()
-	if w.app.Policy.Mode != app.Observe || !same || w.live == nil {
+	if w.app.Policy.Mode != policy.Observe || !same || w.live == nil {
 		return
 	}
 	for _, f := range known {
@@ -31,7 +32,7 @@ func (w *objectReconcile) announceReturned(known []report.Finding) {
 // announceEnded notes which fields of an enforced object were left until now, and why they are no more: another one put them back, Git has
 // changed, or the object is gone. What truce corrects as drift is noted as that.
 func (w *objectReconcile) announceEnded(known []report.Finding) {
-	if w.app.Policy.Mode == app.Observe {
+	if w.app.Policy.Mode == policy.Observe {
 		return
 	}
 	for _, f := range known {

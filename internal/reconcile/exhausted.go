@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/pause"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -82,7 +83,7 @@ func (r *appRun) hasTriedObjects() bool {
 // drift of what was applied, where the app asks for that, and writes nothing else.
 func (r *appRun) isExhausted() bool {
 	a := r.asked
-	if a.Rollout != app.IfChanged || a.SyncRequest.Token != "" || a.Policy.Mode != app.Enforce {
+	if a.Rollout != app.IfChanged || a.SyncRequest.Token != "" || a.Policy.Mode != policy.Enforce {
 		return false
 	}
 	r.state.mu.Lock()
@@ -112,8 +113,8 @@ func (r *appRun) setExhausted(is exhausted) {
 // keepApplied makes the run one that follows an exhausted operation.
 func (r *appRun) keepApplied() {
 	r.app.OnlyApplied = true
-	if r.app.Prune == app.PruneDelete {
-		r.app.Prune = app.PruneReport
+	if r.app.Prune == policy.PruneDelete {
+		r.app.Prune = policy.PruneReport
 	}
 }
 
@@ -132,8 +133,8 @@ func (r *appRun) endExhausted() error {
 func (w *objectReconcile) unlessLeftOut(a app.App) app.App {
 	w.managed.mu.Lock()
 	defer w.managed.mu.Unlock()
-	if a.OnlyApplied && a.Policy.Mode == app.Enforce && w.snap.state.isChanged() && !w.wrote && !w.managed.isReplaced {
-		a.Policy.Mode = app.Await
+	if a.OnlyApplied && a.Policy.Mode == policy.Enforce && w.snap.state.isChanged() && !w.wrote && !w.managed.isReplaced {
+		a.Policy.Mode = policy.Await
 	}
 	return a
 }

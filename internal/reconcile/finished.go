@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // expiryTolerance is how much earlier than expected the cluster may delete an object that has done its work: its clock is another one.
@@ -91,7 +92,7 @@ func (e *Engine) withExpiries(ctx context.Context, key app.Key, s *appState, owe
 func (e *Engine) newlyExpiring(s *appState) map[object.ID]*managedObject {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.app.Policy.Mode == app.Observe {
+	if s.app.Policy.Mode == policy.Observe {
 		return nil
 	}
 	out := map[object.ID]*managedObject{}

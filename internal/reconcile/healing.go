@@ -4,6 +4,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -31,7 +32,7 @@ func (r *appRun) noteHealing() {
 
 // heals reports whether the run puts drift back outside of an operation.
 func (r *appRun) heals() bool {
-	return r.asked.Rollout == app.IfChanged && r.asked.Policy.Remediation == app.Remediate && r.asked.Policy.Mode == app.Enforce &&
+	return r.asked.Rollout == app.IfChanged && r.asked.Policy.Remediation == policy.Remediate && r.asked.Policy.Mode == policy.Enforce &&
 		!r.isRollout && !r.comparesOnly && !r.app.OnlyApplied && !r.canceled && r.applies
 }
 

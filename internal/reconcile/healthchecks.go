@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -31,7 +32,7 @@ type healthChecks struct {
 // it means.
 func (r *appRun) observeChecks(ctx context.Context) error {
 	a, c := r.app, &r.state.checks
-	if a.Policy.Mode != app.Enforce {
+	if a.Policy.Mode != policy.Enforce {
 		return nil
 	}
 	all := slices.Clone(a.HealthChecks)

@@ -4,6 +4,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -21,13 +22,13 @@ const (
 // asker is an app that names an object.
 type asker struct {
 	app  app.Key
-	mode app.Mode
+	mode policy.Mode
 	hold hold
 }
 
 // has is what the app does with the object when it has it.
 func (a asker) has() hold {
-	if a.mode == app.Observe {
+	if a.mode == policy.Observe {
 		return observes
 	}
 	return a.hold
@@ -39,8 +40,8 @@ func (a asker) needs() bool { return a.hold != createsOnly && a.hold != defines 
 // asks is this app, as one that names an object. What it has never applied, and does not apply until it is asked to, it only observes.
 func (r *appRun) asks(o desired.Object) asker {
 	by := asker{r.app.Key, r.app.Policy.Mode, r.holdOf(o)}
-	if by.mode == app.Await && !r.hasListed(o.ID) {
-		by.mode = app.Observe
+	if by.mode == policy.Await && !r.hasListed(o.ID) {
+		by.mode = policy.Observe
 	}
 	return by
 }
@@ -70,5 +71,5 @@ func (r *appRun) holdOf(o desired.Object) hold {
 func (r *managedObject) yieldsTo(other asker) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.owner != other.app && r.hold < other.has() && other.mode == app.Enforce
+	return r.owner != other.app && r.hold < other.has() && other.mode == policy.Enforce
 }

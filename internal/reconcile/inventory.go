@@ -11,6 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -91,7 +92,7 @@ func (r *appRun) loadInventory(ctx context.Context) error {
 // writeInventory writes the names of what is about to be applied. Losing an object that truce made is worse than remembering one that it did
 // not make.
 func (r *appRun) writeInventory(ctx context.Context) error {
-	if r.app.Policy.Mode != app.Enforce {
+	if r.app.Policy.Mode != policy.Enforce {
 		return nil
 	}
 	l := r.state.inventory
@@ -162,7 +163,7 @@ func (l *pendingInventory) save(ctx context.Context, to inventory.Store, r inven
 // deferInventory leaves the app's record to be written by WriteRecord, unless the next run does it. Where drift is not simply put back it is
 // written now: after a crash the digests distinguish drift from a change in Git.
 func (r *appRun) deferInventory(ctx context.Context, next inventory.Record) error {
-	if p := r.app.Policy; p.Remediation != app.Remediate || p.Spacing > 0 {
+	if p := r.app.Policy; p.Remediation != policy.Remediate || p.Spacing > 0 {
 		if err := r.engine.save(ctx, next); err != nil {
 			return &stageError{report.RecordFailed, err}
 		}

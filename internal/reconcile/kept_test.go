@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -50,11 +51,11 @@ func shared() object.ID { return object.ID{Kind: "ConfigMap", Namespace: "team",
 func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
 	first, second := app.Key{Kind: "Kustomization", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	if _, _, err := e.claimObject(shared(), asker{first, app.Enforce, keeps}, fight.Memory{}); err != nil {
+	if _, _, err := e.claimObject(shared(), asker{first, policy.Enforce, keeps}, fight.Memory{}); err != nil {
 		t.Fatal(err)
 	}
 	// The first has not handed over yet what it wants of it.
-	if _, _, err := e.claimObject(shared(), asker{second, app.Enforce, keeps}, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{second, policy.Enforce, keeps}, fight.Memory{}); err == nil {
 		t.Error("another app has got the same object")
 	}
 	if e.isDue(shared()) {
@@ -68,21 +69,21 @@ func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
 	var rerun []app.Key
 	e.queue = queueFuncs{app: func(key app.Key) { rerun = append(rerun, key) }}
 	watching, keeping := app.Key{Kind: "Application", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	observed, _, err := e.claimObject(shared(), asker{watching, app.Observe, observes}, fight.Memory{})
+	observed, _, err := e.claimObject(shared(), asker{watching, policy.Observe, observes}, fight.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := e.claimObject(shared(), asker{keeping, app.Observe, observes}, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{keeping, policy.Observe, observes}, fight.Memory{}); err == nil {
 		t.Error("of two apps that observe, the second has taken the object")
 	}
-	got, taken, err := e.claimObject(shared(), asker{keeping, app.Enforce, keeps}, fight.Memory{})
+	got, taken, err := e.claimObject(shared(), asker{keeping, policy.Enforce, keeps}, fight.Memory{})
 	if err != nil || taken != observed || got.owner != keeping || !slices.Equal(rerun, []app.Key{watching}) {
 		t.Fatalf("not taken: %v, %v, %v", err, got, rerun)
 	}
-	if _, _, err := e.claimObject(shared(), asker{watching, app.Observe, observes}, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{watching, policy.Observe, observes}, fight.Memory{}); err == nil {
 		t.Error("the app that observes has taken it back")
 	}
-	if _, _, err := e.claimObject(shared(), asker{watching, app.Enforce, keeps}, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{watching, policy.Enforce, keeps}, fight.Memory{}); err == nil {
 		t.Error("two apps that enforce take the object from each other")
 	}
 }
@@ -98,7 +99,7 @@ func TestAnObjectIsTakenOverBetweenTwoReconciles(t *testing.T) {
 		observed := newManagedObject(shared(), ours, fight.Memory{})
 		observed.hold = observes
 		e.objects[shared()] = observed
-		back := &appRun{engine: e, state: e.state(theirs), app: app.App{Key: theirs, Policy: app.Policy{Mode: app.Enforce}}, set: desired.Set{Objects: []desired.Object{{ID: shared()}}}}
+		back := &appRun{engine: e, state: e.state(theirs), app: app.App{Key: theirs, Policy: policy.Policy{Mode: policy.Enforce}}, set: desired.Set{Objects: []desired.Object{{ID: shared()}}}}
 		observed.reconcileLock.Lock()
 		go func() {
 			if err := back.claimObjects(t.Context()); err != nil {
@@ -124,7 +125,7 @@ func TestAnObjectIsTakenOverBetweenTwoReconciles(t *testing.T) {
 func TestTheAppThatWantsMoreHasTheObject(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
 	named := func(name string, how hold) asker {
-		return asker{app.Key{Kind: "Kustomization", Namespace: "shop", Name: name}, app.Enforce, how}
+		return asker{app.Key{Kind: "Kustomization", Namespace: "shop", Name: name}, policy.Enforce, how}
 	}
 	claims := func(by asker) (*managedObject, error) {
 		r, _, err := e.claimObject(shared(), by, fight.Memory{})

@@ -9,7 +9,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -103,7 +103,7 @@ func (r *appRun) judgedPlaces() map[live.Interest]live.Interest {
 			continue
 		}
 		own := live.Interest{GVK: o.GVK, Namespace: o.ID.Namespace, Selector: desired.PartOf + "=" + desired.PartOfValue(r.app.Key)}
-		if r.app.Policy.Mode == app.Observe {
+		if r.app.Policy.Mode == policy.Observe {
 			own.Selector = ""
 		}
 		if before, twice := out[kind]; twice && before.Namespace != own.Namespace {

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -68,7 +69,7 @@ func knowing(t *testing.T, l *listing, versions map[string]uint64) (*Engine, map
 	woken := &[]string{}
 	e.queue = queueFuncs{object: func(id object.ID) { *woken = append(*woken, id.Name) }}
 	key := appNamed(1)
-	e.state(key).app = app.App{Key: key, Policy: app.Policy{Mode: app.Enforce}}
+	e.state(key).app = app.App{Key: key, Policy: policy.Policy{Mode: policy.Enforce}}
 	records := map[string]*managedObject{}
 	for name, version := range versions {
 		r := newManagedObject(object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, key, fight.Memory{})

@@ -6,10 +6,10 @@ import (
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -17,7 +17,7 @@ import (
 // observeHooks reads what the hooks of this operation and of those before it have left, and what could not be applied: no watch shows their images. For the
 // hooks an operation, a request and the first run of a process look; in between the report stays as it is, also where an object cannot be read.
 func (r *appRun) observeHooks(ctx context.Context) {
-	if len(r.app.Aside) == 0 || r.app.Policy.Mode == app.Observe || r.access.Live == nil || r.engine.Version == nil {
+	if len(r.app.Aside) == 0 || r.app.Policy.Mode == policy.Observe || r.access.Live == nil || r.engine.Version == nil {
 		return
 	}
 	if r.isRollout || r.requested || r.report.Hooks == nil {

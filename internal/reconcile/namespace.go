@@ -9,8 +9,8 @@ import (
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -26,7 +26,7 @@ func (r *appRun) applyNamespace(ctx context.Context) error {
 // stored in it come after that.
 func (r *appRun) makeNamespace(ctx context.Context) error {
 	h := r.app.DefaultNamespace
-	if !h.Make || r.app.Policy.Mode != app.Enforce || r.hasNamespace(h.Name) {
+	if !h.Make || r.app.Policy.Mode != policy.Enforce || r.hasNamespace(h.Name) {
 		return nil
 	}
 	gvk, id := object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: h.Name}

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -31,7 +32,7 @@ func (r *appRun) mayChangeNothing() bool {
 func (r *appRun) onlyCompare() {
 	r.comparesOnly = true
 	r.app = r.asked.BetweenRollouts()
-	r.app.Policy.Mode = app.Await
+	r.app.Policy.Mode = policy.Await
 	r.setPolicy(r.app)
 	r.state.mu.Lock()
 	r.state.compared = r.rolloutKey() // if the comparison fails, the next run brings it out
@@ -80,7 +81,7 @@ func (r *appRun) isOtherThanBefore() bool {
 			return true
 		}
 	}
-	return len(had) > 0 && r.asked.Prune == app.PruneDelete
+	return len(had) > 0 && r.asked.Prune == policy.PruneDelete
 }
 
 // describesOther reports whether the object was another one in the revision before.
@@ -110,7 +111,7 @@ func (r *appRun) endComparison() {
 
 // isInSync reports whether an operation would find nothing to do.
 func (r *appRun) isInSync() bool {
-	if r.asked.Prune == app.PruneDelete && len(r.report.Leaving) > 0 {
+	if r.asked.Prune == policy.PruneDelete && len(r.report.Leaving) > 0 {
 		return false
 	}
 	for _, id := range r.state.objects() {

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/panics"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // Object reconciles one object: decode, compare, decide, write, until nothing is left to do. A watch event, a changed claim, or App leads
@@ -198,7 +199,7 @@ func (w *objectReconcile) readObject(ctx context.Context) error {
 		if w.live.UID() == w.snap.uid && w.engine.isOlder(versionOf(w.live), w.snap.version, era) {
 			return errWentBack
 		}
-		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) && w.app.Policy.Mode == app.Observe {
+		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) && w.app.Policy.Mode == policy.Observe {
 			w.missing = w.homeless(ctx, err)
 			w.live, err = nil, nil
 		}
@@ -231,7 +232,7 @@ func (w *objectReconcile) newer() *live.Event {
 func (w *objectReconcile) homeless(ctx context.Context, absent error) string {
 	id := w.managed.id
 	switch {
-	case w.app.Policy.Mode != app.Observe:
+	case w.app.Policy.Mode != policy.Observe:
 		return ""
 	case errors.Is(absent, live.ErrUnknownKind):
 		return "the API server serves " + w.snap.gvk.String()
@@ -253,13 +254,13 @@ func (w *objectReconcile) reread() { w.fresh, w.stale = false, true }
 // truce, which writes under the same field manager: an instance of some namespaces sends the GET. So does one that writes nothing, and an app that would
 // only report the deletion: what another controller has made, and truce has not taken over, is there without the label.
 func (w *objectReconcile) surelyAbsent() bool {
-	return w.app.Account.IsSelf() && w.app.Policy.Mode == app.Enforce && !w.onlyReported() && w.mayBeMade() && !w.snap.wasThere && w.engine.Foreign == nil && w.engine.Watches != nil &&
+	return w.app.Account.IsSelf() && w.app.Policy.Mode == policy.Enforce && !w.onlyReported() && w.mayBeMade() && !w.snap.wasThere && w.engine.Foreign == nil && w.engine.Watches != nil &&
 		w.engine.Watches.Synced(w.snap.gvk, w.managed.id.Namespace) && !w.engine.hasClaimant(w.managed.id)
 }
 
 // onlyReported reports whether the app would report the absence of the object, and not create it: nothing in Git has changed since it was there.
 func (w *objectReconcile) onlyReported() bool {
-	return w.app.Policy.Remediation == app.ReportOnly && (!w.snap.state.isChanged() || w.snap.isUnrecorded())
+	return w.app.Policy.Remediation == policy.ReportOnly && (!w.snap.state.isChanged() || w.snap.isUnrecorded())
 }
 
 // refuseForeign returns an error for an object of an app outside of this instance's namespaces. That truce's own apply has put that app's mark

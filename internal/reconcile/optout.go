@@ -7,12 +7,12 @@ import (
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -27,12 +27,12 @@ func (w *objectReconcile) readOptOuts() {
 		w.treatment.Recreate = "spec.force"
 	}
 	switch {
-	case w.treatment.Paused != "" && w.app.Policy.Mode == app.Enforce:
-		w.app.Policy.Mode = app.Await
+	case w.treatment.Paused != "" && w.app.Policy.Mode == policy.Enforce:
+		w.app.Policy.Mode = policy.Await
 	case w.treatment.Effect == optout.MergeOnly:
-		w.app.Policy.Additions = app.AdditionsAllow
+		w.app.Policy.Additions = policy.AdditionsAllow
 	case w.treatment.Effect == optout.KeepDrift && !w.app.IsRollingOut:
-		w.app.Policy.Remediation = app.ReportOnly
+		w.app.Policy.Remediation = policy.ReportOnly
 	}
 }
 

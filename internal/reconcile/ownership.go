@@ -6,8 +6,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/decide/fight"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -29,7 +29,7 @@ func (r *appRun) claimObjects(context.Context) error {
 	r.engine.noteLeft(r.app.Key, left)
 	dropped := r.engine.dropObjects(r.app.Key, left)
 	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, dropped))
-	if r.app.Policy.Mode == app.Observe { // no inventory has them, so that no prune comes to them
+	if r.app.Policy.Mode == policy.Observe { // no inventory has them, so that no prune comes to them
 		for id := range dropped {
 			r.engine.forgetMemory(id)
 		}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // decide makes the plan, first without and then with the evidence of who wrote. Before a field that could be claimed is corrected, the
@@ -33,7 +33,7 @@ func (w *objectReconcile) decide(ctx context.Context) error {
 // relistClaimants lists the claimants of the namespace once more before a field that could be claimed is put back.
 // It reports whether that changed anything: then the object is judged again.
 func (w *objectReconcile) relistClaimants(ctx context.Context) (bool, error) {
-	if w.relisted || w.app.Policy.Claims != app.ClaimsCede {
+	if w.relisted || w.app.Policy.Claims != policy.ClaimsCede {
 		return false, nil
 	}
 	kinds := append(w.claimable(), w.engine.unconfirmed(w.managed.id)...)

@@ -12,13 +12,14 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // updateInventory takes down the uids of what was made, and what was sent.
 func (r *appRun) updateInventory(ctx context.Context) error {
-	if r.app.Policy.Mode != app.Enforce {
+	if r.app.Policy.Mode != policy.Enforce {
 		return nil
 	}
 	next := inventory.MergeEntries(r.inventory, r.engine.entries(r.state))
@@ -67,7 +68,7 @@ func (r *appRun) prune(ctx context.Context) error {
 }
 
 func (r *appRun) pruneUnnamed(ctx context.Context) error {
-	if r.app.Adoption.Mode == app.HandBack && r.app.Policy.Mode == app.Observe {
+	if r.app.Adoption.Mode == policy.HandBack && r.app.Policy.Mode == policy.Observe {
 		return r.handBack(ctx)
 	}
 	if r.isOutdated() {
@@ -75,10 +76,10 @@ func (r *appRun) pruneUnnamed(ctx context.Context) error {
 	}
 	left, first := r.unnamedEntries(), r.firstOfEra()
 	r.report.Leaving = nil
-	if len(left) == 0 || r.app.Policy.Mode != app.Enforce && r.app.Policy.Mode != app.Await {
+	if len(left) == 0 || r.app.Policy.Mode != policy.Enforce && r.app.Policy.Mode != policy.Await {
 		return nil
 	}
-	if r.app.Policy.Mode == app.Await || r.app.Prune == app.PruneReport || r.withheld() != withholdsNothing {
+	if r.app.Policy.Mode == policy.Await || r.app.Prune == policy.PruneReport || r.withheld() != withholdsNothing {
 		return r.keepUnnamed(ctx, left)
 	}
 	if r.inventory.Unverified != "" {
@@ -134,8 +135,8 @@ func (r *appRun) isConfirmed() bool {
 // keepUnnamed keeps what left Git, and reports it. Entries of objects that are gone, or that belong to another app, leave the inventory.
 func (r *appRun) keepUnnamed(ctx context.Context, left []inventory.Entry) error {
 	a := r.app
-	a.Prune = app.PruneReport
-	if a.Policy.Mode != app.Enforce {
+	a.Prune = policy.PruneReport
+	if a.Policy.Mode != policy.Enforce {
 		there, err := r.engine.stillThere(ctx, a, left)
 		r.report.Leaving = there
 		return err
@@ -316,7 +317,7 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	a, err := e.appOf(key)
 	e.passAllToWaiting(e.dropApp(key))
 	e.releaseWaits.forget(key)
-	if err != nil || cmp.Or(a.PruneOnDelete, a.Prune) != app.PruneKeep || a.Policy.Mode == app.Observe {
+	if err != nil || cmp.Or(a.PruneOnDelete, a.Prune) != policy.PruneKeep || a.Policy.Mode == policy.Observe {
 		return nil // it was never run, or has ended already
 	}
 	if _, err := e.Inventory.Load(ctx, key); err != nil {

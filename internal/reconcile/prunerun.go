@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -27,7 +28,7 @@ type pruneRun struct {
 	bound      app.App // by its project
 	revision   string  // which no longer has them; empty where that is not why they are deleted
 	why        string  // they are deleted
-	from       app.Adoption
+	from       policy.Adoption
 	access     tenancy.Access // of the app's account
 	denied     error          // there is no such access
 	in         decide.PruneInput

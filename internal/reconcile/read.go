@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -16,7 +16,7 @@ const minListed = 4
 func (r *appRun) watchAndRead(ctx context.Context, wave []desired.Object) error {
 	r.reserve(wave, true)
 	err := r.watch(ctx, wave)
-	if err == nil && r.app.Policy.Mode != app.Observe && r.app.Account.IsSelf() {
+	if err == nil && r.app.Policy.Mode != policy.Observe && r.app.Account.IsSelf() {
 		r.readMany(ctx, wave)
 	}
 	r.reserve(wave, false)

@@ -23,6 +23,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/panics"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
@@ -36,7 +37,7 @@ import (
 func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 	a, unsettled := e.Tracked(ctx, a)
 	if unsettled != nil {
-		a.Policy.Mode = app.Observe // what stays on the objects is not known
+		a.Policy.Mode = policy.Observe // what stays on the objects is not known
 	}
 	r := e.begin(a)
 	r.unsettled = unsettled

@@ -6,7 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/decide/lifecycle"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
@@ -41,7 +41,7 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 	if in.Renamed {
 		r.chart.replaced = "the chart has another name"
 	}
-	if r.app.Policy.Mode != app.Enforce {
+	if r.app.Policy.Mode != policy.Enforce {
 		r.chart.decision.Action = hook.Keep
 	}
 	r.withhold(r.chart.decision.Blocked)
@@ -121,7 +121,9 @@ func (r *appRun) isDeployed() bool {
 }
 
 // writesRelease reports whether the run stores releases.
-func (r *appRun) writesRelease() bool { return r.chart.made != nil && r.app.Policy.Mode == app.Enforce }
+func (r *appRun) writesRelease() bool {
+	return r.chart.made != nil && r.app.Policy.Mode == policy.Enforce
+}
 
 // action is the action that is under way, with how it is carried out; hook.Keep for none.
 func (r *appRun) action() (hook.Step, hook.Action) {

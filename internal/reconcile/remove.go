@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // Remove ends an app whose custom resource is being deleted: its objects go (or stay, as its prune policy says), then its record. Where the app
@@ -27,7 +28,7 @@ func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, aw
 	}
 	made := e.dropApp(a.Key)
 	a.Deleting = true
-	if a.Prune = cmp.Or(a.PruneOnDelete, a.Prune); a.Prune != app.PruneDelete || a.Policy.Mode != app.Enforce {
+	if a.Prune = cmp.Or(a.PruneOnDelete, a.Prune); a.Prune != policy.PruneDelete || a.Policy.Mode != policy.Enforce {
 		e.passAllToWaiting(made)
 		return nil, nil, e.Inventory.Delete(ctx, a.Key)
 	}

@@ -4,15 +4,15 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // overridePauses has the next judgement of the app's objects override every pause, where a person asks for it: by a request, by an order, or by a
 // commit that changes what the app describes.
 func (r *appRun) overridePauses() {
 	ordered := r.isNewRequest()
-	if r.app.Policy.Mode != app.Enforce || !r.requested && !r.renewed && !ordered {
+	if r.app.Policy.Mode != policy.Enforce || !r.requested && !r.renewed && !ordered {
 		return
 	}
 	for _, id := range r.state.objects() {

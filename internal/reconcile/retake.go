@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // RetakeBaselines takes note that the CRD of a kind has changed: another default, another list type, a field less. What the server makes of
@@ -125,7 +126,7 @@ func (e *Engine) objectsWhere(is func(*managedObject) bool) []*managedObject {
 // has changed since; until the new one is known, the old one stays.
 func (w *objectReconcile) retake(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
 	body := w.snap.desired.Clone()
-	if w.snap.previous != nil && w.app.Policy.Mode == app.Enforce {
+	if w.snap.previous != nil && w.app.Policy.Mode == policy.Enforce {
 		body = w.snap.previous.Clone()
 	}
 	for _, p := range ceded {
@@ -137,7 +138,7 @@ func (w *objectReconcile) retake(ctx context.Context, ceded []field.Path) (compa
 		w.reopen()
 		return b, nil
 	case errors.Is(err, apply.ErrStale):
-	case w.snap.state.isChanged() && w.app.Policy.Mode == app.Enforce: // the server may refuse what Git named before, which is why Git names it no more
+	case w.snap.state.isChanged() && w.app.Policy.Mode == policy.Enforce: // the server may refuse what Git named before, which is why Git names it no more
 		return w.snap.baseline, nil
 	default:
 		w.complain(err)

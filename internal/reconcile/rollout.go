@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 )
@@ -17,7 +18,7 @@ import (
 // not brought out yet. Otherwise it is a look, with what the policy lets a look do.
 func (r *appRun) decideRollout() {
 	a := r.asked
-	if a.Policy.Mode != app.Enforce {
+	if a.Policy.Mode != policy.Enforce {
 		return
 	}
 	if a.SyncRequest.Token == "" && (a.Rollout == app.OnRequest || r.wasRolledOut()) {
@@ -145,7 +146,7 @@ func isRemembered(a source.Artifact, remembered string) bool {
 
 // isComplete reports whether the run may say that its revision is applied.
 func (r *appRun) isComplete() bool {
-	return r.app.Policy.Mode != app.Await && (r.app.SyncRequest.Token == "" || r.app.Policy.Mode == app.Enforce && len(r.app.SyncRequest.Objects) == 0)
+	return r.app.Policy.Mode != policy.Await && (r.app.SyncRequest.Token == "" || r.app.Policy.Mode == policy.Enforce && len(r.app.SyncRequest.Objects) == 0)
 }
 
 // closeRollout ends the rollout with the run, unless the run is to be taken up again at once.

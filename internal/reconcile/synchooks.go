@@ -14,8 +14,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
@@ -41,7 +41,7 @@ type syncHooks struct {
 // runsHooks reports whether this run is a part of an operation that has hooks. An order about some of the objects has none.
 func (r *appRun) runsHooks() bool {
 	order := r.app.SyncRequest
-	return r.isRollout && r.app.Policy.Mode == app.Enforce && len(order.Objects) == 0 && order.Hooks != hook.SkipHooks && len(r.set.Hooks) > 0
+	return r.isRollout && r.app.Policy.Mode == policy.Enforce && len(order.Objects) == 0 && order.Hooks != hook.SkipHooks && len(r.set.Hooks) > 0
 }
 
 // beginSync runs the hooks that come before the objects of an operation.

@@ -6,15 +6,15 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // ordersWaves reports whether a sync wave waits for those before it: in an operation. Drift is put back without waiting.
-func (r *appRun) ordersWaves() bool { return r.isRollout && r.app.Policy.Mode == app.Enforce }
+func (r *appRun) ordersWaves() bool { return r.isRollout && r.app.Policy.Mode == policy.Enforce }
 
 // syncWaves are the waves of the objects, and of the hooks that come with them, in their order.
 func (r *appRun) syncWaves() []int {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -17,7 +17,7 @@ var errTerminated = &stageError{report.OperationTerminated, errors.New("operatio
 // heedTermination ends the operation if a person has asked for that: nothing is waited for any more, and the objects of its hooks that run are deleted.
 // What was applied stays. The operation does not begin again by itself, in another process neither, until another revision or sync is asked for.
 func (r *appRun) heedTermination(ctx context.Context) error {
-	if !r.isRollout || r.app.Policy.Mode != app.Enforce {
+	if !r.isRollout || r.app.Policy.Mode != policy.Enforce {
 		return nil
 	}
 	had := r.wasTerminated()

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/record"
@@ -35,7 +36,7 @@ func (r *appRun) listReleases(ctx context.Context) (err error) {
 	if held != nil {
 		r.chart.stored = nil
 	}
-	if spec.Former == nil || r.app.Policy.Mode != app.Enforce {
+	if spec.Former == nil || r.app.Policy.Mode != policy.Enforce {
 		return nil
 	}
 	return r.listFormer(ctx, *spec.Former)

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // Verify lists the heads of a kind's objects, and has each of them judged again that is not in the state which is remembered, or that
@@ -57,7 +58,7 @@ type expectation struct {
 // ours.
 func (e *Engine) expected(i live.Interest, of app.Key) map[object.ID]expectation {
 	out := map[object.ID]expectation{}
-	modes := map[app.Key]app.Mode{}
+	modes := map[app.Key]policy.Mode{}
 	for _, r := range e.objectsIn(i) {
 		r.mu.Lock()
 		owner, named := r.owner, r.gvk() == i.GVK && r.state.isDescribed() && (of == app.Key{} || of == r.owner)
@@ -66,10 +67,10 @@ func (e *Engine) expected(i live.Interest, of app.Key) map[object.ID]expectation
 		if _, ok := modes[owner]; !ok {
 			a, err := e.appOf(owner)
 			if modes[owner] = a.Policy.Mode; err != nil {
-				modes[owner] = app.Observe // it is being removed
+				modes[owner] = policy.Observe // it is being removed
 			}
 		}
-		if named && (i.Selector == "" || modes[owner] != app.Observe) {
+		if named && (i.Selector == "" || modes[owner] != policy.Observe) {
 			out[r.id] = now
 		}
 	}

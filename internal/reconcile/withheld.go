@@ -3,6 +3,7 @@ package reconcile
 import (
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
 )
@@ -61,11 +62,11 @@ func (s *appState) betweenRollouts(a app.App) app.App {
 	a = a.BetweenRollouts()
 	a.OnlyApplied = s.exhausted.key != ""
 	switch {
-	case a.Policy.Mode != app.Enforce || s.withheld == withholdsNothing:
+	case a.Policy.Mode != policy.Enforce || s.withheld == withholdsNothing:
 	case s.withheld == withholdsValues:
-		a.Policy.Remediation = app.ReportOnly
+		a.Policy.Remediation = policy.ReportOnly
 	default:
-		a.Policy.Mode = app.Await
+		a.Policy.Mode = policy.Await
 	}
 	return a
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -38,7 +38,7 @@ func (w *objectReconcile) write(ctx context.Context) error {
 func (w *objectReconcile) awaitsRun() bool {
 	w.managed.mu.Lock()
 	defer w.managed.mu.Unlock()
-	if w.managed.listed && !w.managed.awaitsWave || w.app.Policy.Mode != app.Enforce {
+	if w.managed.listed && !w.managed.awaitsWave || w.app.Policy.Mode != policy.Enforce {
 		return false
 	}
 	w.managed.forced = true
@@ -264,7 +264,7 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 	err = w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
 	past := w.remembered()
-	current, enforced := w.sent(), w.app.Policy.Mode == app.Enforce
+	current, enforced := w.sent(), w.app.Policy.Mode == policy.Enforce
 	r.past, r.postponed = &past, w.postponed
 	r.state.compare(comparison{current: current, present: w.live != nil, enforced: enforced})
 	if w.live == nil {
@@ -288,7 +288,7 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 
 // passed is the adoption in which nothing of the other controller's is left on the object: this one, once it was enforced.
 func (w *objectReconcile) passed() string {
-	if w.app.Policy.Mode != app.Enforce {
+	if w.app.Policy.Mode != policy.Enforce {
 		return w.snap.adoption
 	}
 	return w.app.Adoption.ID()
@@ -340,7 +340,7 @@ func (w *objectReconcile) announce() {
 	w.managed.mu.Lock()
 	known := w.managed.findings
 	w.managed.mu.Unlock()
-	if w.app.Policy.Mode == app.Await && w.treatment.Paused == "" && w.snap.state.isChanged() {
+	if w.app.Policy.Mode == policy.Await && w.treatment.Paused == "" && w.snap.state.isChanged() {
 		return // it is Git that has changed
 	}
 	for _, f := range w.unsaid(known) {

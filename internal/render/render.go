@@ -10,7 +10,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
@@ -39,7 +38,7 @@ type Request struct {
 	Prefix string
 	// Home is the kind of the app that is rendered, and the namespace of what it reads beside files, without a name: that gives the credentials for
 	// charts that the chart depends on, and says how kustomizations are built. The zero value has none.
-	Home app.Key
+	Home object.ID
 	// Inflate, if set, renders the charts that kustomizations name, as kustomize build --enable-helm does; nil refuses them. Of its
 	// fields KubeVersion and APIVersions are read: what the charts see of the cluster. Empty ones are what the kustomizations say, or else what Helm knows.
 	Inflate *release.Request

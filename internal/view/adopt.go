@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -42,7 +43,7 @@ func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
 		return Adoption{}, err
 	}
 	out := Adoption{Way: c.app(ctx, how, translate, there.App).Adoption.Mode}
-	if out.Already = out.Way == app.TakeBeside || out.Way == app.TakeAlone; !out.Already {
+	if out.Already = out.Way == policy.TakeBeside || out.Way == policy.TakeAlone; !out.Already {
 		if err := c.keptByGenerator(ctx, there.App); err != nil { // first: it takes off the very annotation that lets go
 			return out, err
 		}
@@ -83,8 +84,8 @@ func unmoved(cr object.Object) object.Object {
 }
 
 // letGo says how the other controller has let go of an app; an error names the one that has not, and how to do it.
-func (c *Cluster) letGo(ctx context.Context, cr object.Object, a app.App) (app.AdoptionMode, error) {
-	refuse := func(format string, args ...any) (app.AdoptionMode, error) {
+func (c *Cluster) letGo(ctx context.Context, cr object.Object, a app.App) (policy.AdoptionMode, error) {
+	refuse := func(format string, args ...any) (policy.AdoptionMode, error) {
 		return "", &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not adopted: "+format, append([]any{a.Key}, args...)...)}
 	}
 	other := othercontroller.ByAppKind[a.Key.Kind]
@@ -96,13 +97,13 @@ func (c *Cluster) letGo(ctx context.Context, cr object.Object, a app.App) (app.A
 	case a.Suspended && isRunning(cr) && (err != nil || running != ""):
 		return refuse("%s is in the middle of a run: try again when that has ended", other.Name)
 	case a.Suspended:
-		return app.TakeBeside, nil
+		return policy.TakeBeside, nil
 	case err != nil:
 		return refuse("it is not known whether %s still reconciles it (%v); suspend it: %s", other.Name, err, other.Stop(a.Key))
 	case running != "":
 		return refuse("%s still reconciles it (%s); suspend it first: %s", other.Name, running, other.Stop(a.Key))
 	}
-	return app.TakeAlone, nil
+	return policy.TakeAlone, nil
 }
 
 // endedBefore are the reasons with which a run of helm-controller ends before it begins an action: it leaves Reconciling as it was then.
@@ -120,7 +121,7 @@ func isRunning(cr object.Object) bool {
 // does not name would be removed, and what the other has put there and Git does not name would be pruned. It returns the time of the newest
 // write of the other's, too.
 func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how controllerSettings) (d Detail, newest time.Time, err error) {
-	a.Policy.Mode = app.Preview
+	a.Policy.Mode = policy.Preview
 	if a, err = c.engine.Tracked(ctx, a); err != nil {
 		return d, newest, err
 	}
@@ -246,7 +247,7 @@ func (c *Cluster) takenAway(ctx context.Context, in decide.Input) []field.Path {
 func (c *Cluster) inherited(ctx context.Context, a app.App, all map[object.ID]string, wanted map[object.ID]object.Object) ([]object.ID, error) {
 	var out []object.ID
 	for id, version := range all {
-		if wanted[id] != nil || a.Prune != app.PruneDelete {
+		if wanted[id] != nil || a.Prune != policy.PruneDelete {
 			continue
 		}
 		o, err := c.engine.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)

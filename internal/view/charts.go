@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
@@ -38,8 +39,8 @@ func (c *Cluster) chartRequest(ctx context.Context, artifact source.Artifact, a 
 	seen := &requestRecorder{}
 	looking := c.readOnly(fetchedSource{artifact: artifact})
 	looking.Render, looking.Fresh = seen, seen
-	if a.Suspended, a.DependsOn = false, nil; a.Policy.Mode != app.Observe { // which takes the releases of others as they are
-		a.Policy.Mode = app.Preview
+	if a.Suspended, a.DependsOn = false, nil; a.Policy.Mode != policy.Observe { // which takes the releases of others as they are
+		a.Policy.Mode = policy.Preview
 	}
 	run := reconcile.NewEngine(looking, nil).App(ctx, a)
 	if seen.request == nil {

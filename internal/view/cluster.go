@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/local"
@@ -210,7 +211,7 @@ func (c *Cluster) sourceOf(ctx context.Context, key app.Key) (app.SourceKey, err
 	if err != nil {
 		return app.SourceKey{}, fmt.Errorf("read %s: %w", key, err)
 	}
-	return translate.App(cr, app.Policy{}).Source, nil
+	return translate.App(cr, policy.Policy{}).Source, nil
 }
 
 // sourceHandled waits until the request has been acted on. That the source is not Ready then is an error.

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report/explain"
@@ -65,7 +66,7 @@ func (c *Cluster) inClusterOf(ctx context.Context, a app.App) (there *Cluster, e
 
 // clusterOf is inClusterOf for a custom resource.
 func (c *Cluster) clusterOf(ctx context.Context, cr object.Object) (there *Cluster, end func(), err error) {
-	a := registry.AppDialects()[cr.GVK()].App(cr, app.Policy{})
+	a := registry.AppDialects()[cr.GVK()].App(cr, policy.Policy{})
 	if a.Kubeconfig.IsNamed() {
 		how, err := c.process(ctx, a.Key)
 		if err != nil {
@@ -78,7 +79,7 @@ func (c *Cluster) clusterOf(ctx context.Context, cr object.Object) (there *Clust
 
 // isElsewhere reports whether the objects of an app are in another cluster, or may be.
 func isElsewhere(cr object.Object) bool {
-	return registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Kubeconfig.IsSet()
+	return registry.AppDialects()[cr.GVK()].App(cr, policy.Policy{}).Kubeconfig.IsSet()
 }
 
 // lists reports whether an app's status lists the object of the question.

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
@@ -249,7 +250,7 @@ func (t *explanation) left(ctx context.Context) error {
 		return err
 	}
 	for _, e := range saved.Entries {
-		s.Leaving = s.Leaving || e.ID == s.ID && s.App.Prune != app.PruneKeep
+		s.Leaving = s.Leaving || e.ID == s.ID && s.App.Prune != policy.PruneKeep
 	}
 	return nil
 }
@@ -267,8 +268,8 @@ func (t *explanation) judged(ctx context.Context, f fetchedSource, how controlle
 	engine.Render, engine.Fresh = oneObjectRenderer{engine.Render, s.ID}, oneObjectRenderer{engine.Fresh, s.ID}
 	asked := *s.App
 	asked.Suspended = false
-	if asked.Policy.Mode == app.Enforce {
-		asked.Policy.Mode = app.Preview
+	if asked.Policy.Mode == policy.Enforce {
+		asked.Policy.Mode = policy.Preview
 	}
 	d := Detail{App: *s.App, Report: engine.App(ctx, asked), Origin: func(object.ID, field.Path) desired.Place { return desired.Place{} }}
 	holdCorrections(d.Report, waitsFor(*s.App, Preview{}))

@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -33,9 +34,9 @@ func (c *Cluster) FollowMove(ctx context.Context, key app.Key, objects []report.
 	if err != nil {
 		return err
 	}
-	back := a.Adoption.Mode == app.HandBack || a.Policy.Mode == app.Observe && a.Adoption.Lost == "" // the controller may have ended the release already
+	back := a.Adoption.Mode == policy.HandBack || a.Policy.Mode == policy.Observe && a.Adoption.Lost == "" // the controller may have ended the release already
 	if back {
-		a.Adoption.Mode = app.HandBack
+		a.Adoption.Mode = policy.HandBack
 	} else if !a.Adoption.Takes() {
 		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not adopted: %s", key, strings.Join(a.Notes, "; "))}
 	}
@@ -115,8 +116,8 @@ func (c *Cluster) watchMoving(ctx context.Context, m *movement) error {
 
 // movement is what is known of the objects of a passage.
 type movement struct {
-	adoption app.Adoption
-	mode     app.Mode
+	adoption policy.Adoption
+	mode     policy.Mode
 	news     chan struct{}
 
 	mu    sync.Mutex
@@ -160,8 +161,8 @@ func (m *movement) isOver(o object.Object) bool {
 	if err != nil {
 		return false
 	}
-	in := decide.Input{Live: o, Owners: owners, Adoption: m.adoption, Policy: app.Policy{Mode: m.mode}}
-	return !in.MovesOwnership() && (m.adoption.Mode == app.HandBack || !ownership.ApplyEntry(owners, ownership.Manager).Empty())
+	in := decide.Input{Live: o, Owners: owners, Adoption: m.adoption, Policy: policy.Policy{Mode: m.mode}}
+	return !in.MovesOwnership() && (m.adoption.Mode == policy.HandBack || !ownership.ApplyEntry(owners, ownership.Manager).Empty())
 }
 
 func (m *movement) count() (moved, all int) {

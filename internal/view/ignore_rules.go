@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/reconcile"
 )
 
@@ -23,10 +24,10 @@ func (c *Cluster) checkRules(ctx context.Context, e Edit, out *EditResult) error
 	if err != nil {
 		return err
 	}
-	now := translate.App(out.After.App, app.Policy{})
+	now := translate.App(out.After.App, policy.Policy{})
 	var before app.App
 	if out.Before.App != nil {
-		before = translate.App(out.Before.App, app.Policy{})
+		before = translate.App(out.Before.App, policy.Policy{})
 	}
 	var all []error
 	for _, p := range now.Problems {

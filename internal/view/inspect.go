@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render"
@@ -66,8 +67,8 @@ func (c *Cluster) inspect(ctx context.Context, key app.Key, p Preview) (Detail, 
 	a := c.app(ctx, how, translate, cr)
 	asked := a
 	asked.Suspended = false // who asks for the difference wants it, also of an app that stands still
-	if a.Policy.Mode == app.Enforce {
-		asked.Policy.Mode = app.Preview
+	if a.Policy.Mode == policy.Enforce {
+		asked.Policy.Mode = policy.Preview
 	}
 	if err := errors.Join(p.fits(asked), p.layValues(&asked)); err != nil {
 		return Detail{}, err
@@ -116,9 +117,9 @@ func waitsFor(a app.App, p Preview) string {
 	case !p.IsZero(): // other files than the source's
 		return ""
 	case a.Suspended:
-		return app.Suspend.Holds()
-	case a.SyncRequest.Token == "" && between.Policy.Mode == app.Await:
-		return app.Await.Holds()
+		return policy.Suspend.Holds()
+	case a.SyncRequest.Token == "" && between.Policy.Mode == policy.Await:
+		return policy.Await.Holds()
 	}
 	return ""
 }

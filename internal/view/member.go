@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/local"
@@ -61,7 +62,7 @@ func (m Member) Members(parent app.App, objects []desired.Object) ([]Member, err
 		if o.GVK.Group != registry.Kustomizations.Group || o.GVK.Kind != registry.Kustomizations.Kind {
 			continue
 		}
-		a := flux.Kustomizations{}.App(o.Data, app.Policy{})
+		a := flux.Kustomizations{}.App(o.Data, policy.Policy{})
 		if len(a.Problems) > 0 {
 			return nil, exit.WithCode(exit.Render, fmt.Errorf("%s: %s: %s", a.Key, a.Problems[0].Field, a.Problems[0].Reason))
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -61,7 +62,7 @@ func (c *Cluster) others(ctx context.Context, e Edit, out *EditResult) {
 			continue // without permission to list apps everywhere they are not known
 		}
 		for _, o := range all {
-			a := translate.App(o, app.Policy{})
+			a := translate.App(o, policy.Policy{})
 			s := out.Before.Source
 			if a.Key != e.App && sourceCustomResource(a.Source) == (app.Key{Kind: s.GVK().Kind, Namespace: s.Namespace(), Name: s.Name()}) {
 				also = append(also, a.Key.String())
@@ -107,7 +108,7 @@ func (c *Cluster) describedAt(ctx context.Context, parent app.Key, id object.ID,
 	if err != nil {
 		return desired.Place{}, err
 	}
-	a := translate.App(r.App, app.Policy{})
+	a := translate.App(r.App, policy.Policy{})
 	set, artifact, err := c.described(ctx, a, r.App)
 	if err != nil {
 		return desired.Place{}, err

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // fitted is the dialect of a kind, limited to the fields that the cluster's own CRD has.
@@ -36,7 +37,7 @@ func (c *Cluster) read(ctx context.Context, key app.Key) (dialect.Resources, err
 	if err != nil {
 		return out, fmt.Errorf("read %s: %w", key, err)
 	}
-	source := translate.App(out.App, app.Policy{}).Source
+	source := translate.App(out.App, policy.Policy{}).Source
 	for gvk := range registry.Sources() {
 		if gvk.Kind != source.Kind {
 			continue

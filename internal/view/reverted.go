@@ -48,7 +48,7 @@ func (c *Cluster) name(findings []report.Finding, claimed claim.Claim) {
 		if f.Claimant != "" || !f.Path.Equals(claimed.Path) {
 			continue
 		}
-		w := attribution.Attribute(attribution.Case{Path: f.Path, Live: redact.HideValue(f.Live), Claim: claimed, Writer: f.Writer, Hasher: c.engine.Hasher}, attribution.Statements{})
+		w := attribution.Attribute(attribution.Case{Path: f.Path, Live: redact.HideValue(f.Live), Scaler: claimed.Scaler(), Writer: f.Writer, Hasher: c.engine.Hasher}, attribution.Statements{})
 		w.Often, w.Before = f.Writer.Often, f.Writer.Before
 		findings[i].Writer = w
 	}

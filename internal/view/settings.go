@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/project"
 )
 
@@ -22,7 +23,7 @@ const claimsConfig = "truce-claims"
 
 // controllerSettings is how the controller runs, as far as it is known.
 type controllerSettings struct {
-	policy     app.Policy
+	policy     policy.Policy
 	tenancy    tenancy.Rules
 	catalogue  *claim.Catalogue
 	namespaces cluster.Namespaces

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 func TestFlagsThatWereWrittenDownAreTakenAndSaid(t *testing.T) {
@@ -19,7 +20,7 @@ func TestFlagsThatWereWrittenDownAreTakenAndSaid(t *testing.T) {
 	}
 	p := controllerSettings{catalogue: claim.Builtin()}
 	p.take(instance.FromConfigMap(nil, o))
-	if diff := cmp.Diff(app.Policy{Claims: app.ClaimsOff}, p.policy); diff != "" {
+	if diff := cmp.Diff(policy.Policy{Claims: policy.ClaimsOff}, p.policy); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if len(p.notes) != 2 || p.notes[0] != "as the controller runs: --claims=off (ConfigMap truce-system/truce-controller)" || !strings.HasPrefix(p.notes[1], "claims left out: ") {

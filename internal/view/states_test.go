@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/metrics"
@@ -125,7 +126,7 @@ func (s state) resource(t *testing.T, text string) (object.Object, report.Report
 		if cr.GVK().Kind == "Application" {
 			spec["source"] = map[string]any{"repoURL": "https://git.example/web", "path": "web", "plugin": map[string]any{"name": "x"}}
 		}
-		r.Message = registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Problems[0].Field + ": refused"
+		r.Message = registry.AppDialects()[cr.GVK()].App(cr, policy.Policy{}).Problems[0].Field + ": refused"
 	}
 	if r.Stage == "" {
 		return cr, r
@@ -223,7 +224,7 @@ func command(t *testing.T, cr object.Object, r report.Report, args ...string) st
 			working[o.ID] = o.Health
 		}
 	}
-	d := view.Detail{App: registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}), Report: r, Recorded: registry.Commands()[cr.GVK()].Summarize(cr)}
+	d := view.Detail{App: registry.AppDialects()[cr.GVK()].App(cr, policy.Policy{}), Report: r, Recorded: registry.Commands()[cr.GVK()].Summarize(cr)}
 	if d.App.Suspended { // a run without writes takes no notice of that
 		d.Report.Stage, d.Report.Reason, d.Report.Message = report.Done, r.Before.Reason, r.Before.Message
 	}

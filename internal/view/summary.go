@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -44,7 +45,7 @@ func (b *summaryCache) summaries() []Summary {
 
 // objectsOf are the objects of a Kustomization or a HelmRelease, whose status holds no word for their health, by the watched objects.
 func (b *summaryCache) objectsOf(key app.Key, cr object.Object, status dialect.Summary) []report.Object {
-	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, app.Policy{}).Health
+	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, policy.Policy{}).Health
 	return listedObjects(cr, status, func(e dialect.ListedObject) health.Status {
 		at, ok := found[e.ID]
 		switch {
@@ -93,7 +94,7 @@ func healthByObjects(cr object.Object, status dialect.Summary, objects []report.
 // standing is the health of what an app has applied, where no run came to its objects: as truce app list has it.
 func (c *Cluster) standing(ctx context.Context, cr object.Object, d Detail) health.Status {
 	switch {
-	case d.Report.Stage == report.Done || len(d.Report.Objects) > 0 || d.App.Policy.Mode == app.Observe:
+	case d.Report.Stage == report.Done || len(d.Report.Objects) > 0 || d.App.Policy.Mode == policy.Observe:
 		return health.Status{}
 	case cr.GVK() == registry.Applications:
 		return d.Recorded.State.Health
@@ -114,21 +115,21 @@ func (c *Cluster) standing(ctx context.Context, cr object.Object, d Detail) heal
 }
 
 // policyOf is how the first of the controllers runs that work for a namespace.
-func policyOf(published []instance.Instance, namespace string) app.Policy {
+func policyOf(published []instance.Instance, namespace string) policy.Policy {
 	for _, o := range published {
 		if o.Namespaces().Cover(namespace) {
 			return o.Policy()
 		}
 	}
-	return app.Policy{}
+	return policy.Policy{}
 }
 
-func summarise(key app.Key, cr object.Object, process app.Policy) Summary {
+func summarise(key app.Key, cr object.Object, process policy.Policy) Summary {
 	a, status := registry.AppDialects()[cr.GVK()].App(cr, process), registry.Commands()[cr.GVK()].Summarize(cr)
 	s := Summary{
 		Key: key, Labels: cr.Labels(), Source: a.Source, Path: a.Path, State: status.State, Revision: status.Revision,
 		Message: status.Message, Handled: status.HandledRequest, Settled: status.Finished, Contested: status.Contested, Ceded: status.Ceded,
-		Observed: a.Policy.Mode == app.Observe, By: status.StatusWriter, Lost: status.Lost,
+		Observed: a.Policy.Mode == policy.Observe, By: status.StatusWriter, Lost: status.Lost,
 		OnRequest: a.Rollout == app.OnRequest,
 	}
 	s.Created, _ = time.Parse(time.RFC3339, cr.StringAt("metadata", "creationTimestamp")) // the zero time is unknown

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/truce-gitops/truce/internal/controller/instance"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // Versions asks the API server for its own, and reads what controllers have published.
@@ -16,7 +16,7 @@ func (c *Cluster) Versions(ctx context.Context) (server string, controllers []st
 	found, err := instance.ListInstances(ctx, c.cluster, "")
 	for _, o := range found {
 		controllers = append(controllers, struct{ Namespace, Version, Mode string }{
-			o.Home(), o.Version(), cmp.Or(string(o.Policy().Mode), string(app.Enforce)),
+			o.Home(), o.Version(), cmp.Or(string(o.Policy().Mode), string(policy.Enforce)),
 		})
 	}
 	return server, controllers, err

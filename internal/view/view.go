@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -109,7 +110,7 @@ type Detail struct {
 
 // Adoption is how an app would be adopted, or is.
 type Adoption struct {
-	Way     app.AdoptionMode
+	Way     policy.AdoptionMode
 	At      time.Time // when it is asked for: not before any entry of the other's
 	Already bool
 	Detail  Detail // what would be changed, taken away and pruned

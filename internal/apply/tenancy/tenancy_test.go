@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/dependency"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 var multiTenant = Rules{
@@ -44,19 +45,19 @@ func TestWhatAnAppOfATenantMayDo(t *testing.T) {
 	}{
 		"no account":           {multiTenant, app.App{Key: kustomization}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced}},
 		"a named account":      {multiTenant, app.App{Key: kustomization, Account: named}, want{user: "system:serviceaccount:a:deployer", reach: identity.Namespaced}},
-		"own namespace":        {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "a"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
-		"another namespace":    {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "b"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't deploy to namespace b"}},
-		"makes a namespace":    {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "a", Make: true}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't create namespaces"}},
-		"is to make one now":   {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "a"}, SyncRequest: app.SyncRequest{MakeNamespace: true}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't create namespaces"}},
+		"own namespace":        {multiTenant, app.App{Key: application, DefaultNamespace: policy.DefaultNamespace{Name: "a"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
+		"another namespace":    {multiTenant, app.App{Key: application, DefaultNamespace: policy.DefaultNamespace{Name: "b"}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't deploy to namespace b"}},
+		"makes a namespace":    {multiTenant, app.App{Key: application, DefaultNamespace: policy.DefaultNamespace{Name: "a", Make: true}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't create namespaces"}},
+		"is to make one now":   {multiTenant, app.App{Key: application, DefaultNamespace: policy.DefaultNamespace{Name: "a"}, SyncRequest: app.SyncRequest{MakeNamespace: true}}, want{user: "system:serviceaccount:a:default", reach: identity.Own, problem: "can't create namespaces"}},
 		"a target namespace":   {multiTenant, app.App{Key: kustomization, Namespace: "b"}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced}},
-		"administrators":       {multiTenant, app.App{Key: admins, DefaultNamespace: app.DefaultNamespace{Name: "b", Make: true}}, want{}},
+		"administrators":       {multiTenant, app.App{Key: admins, DefaultNamespace: policy.DefaultNamespace{Name: "b", Make: true}}, want{}},
 		"administrators' refs": {multiTenant, app.App{Key: admins, Source: elsewhere}, want{problem: "can't access 'GitRepository/b/r', cross-namespace references have been blocked"}},
 		"references":           {multiTenant, app.App{Key: kustomization, Source: elsewhere}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced, problem: "can't access 'GitRepository/b/r', cross-namespace references have been blocked"}},
 		"a dependency":         {multiTenant, app.App{Key: kustomization, DependsOn: []dependency.Dependency{{On: object.ID{Kind: "Kustomization", Namespace: "b", Name: "d"}}}}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced, problem: "can't access 'Kustomization/b/d', cross-namespace references have been blocked"}},
 		"its own dependency":   {multiTenant, app.App{Key: kustomization, DependsOn: []dependency.Dependency{{On: object.ID{Kind: "Kustomization", Namespace: "a", Name: "d"}}}}, want{user: "system:serviceaccount:a:default", reach: identity.Namespaced}},
 		"only references":      {Rules{References: SameNamespace}, app.App{Key: kustomization, Source: elsewhere}, want{problem: "cross-namespace"}},
 		"only an account":      {Rules{Account: "d"}, app.App{Key: admins}, want{user: "system:serviceaccount:truce-system:d"}},
-		"being deleted":        {multiTenant, app.App{Key: application, DefaultNamespace: app.DefaultNamespace{Name: "b"}, Source: elsewhere, Deleting: true}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
+		"being deleted":        {multiTenant, app.App{Key: application, DefaultNamespace: policy.DefaultNamespace{Name: "b"}, Source: elsewhere, Deleting: true}, want{user: "system:serviceaccount:a:default", reach: identity.Own}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := c.rules.Bind(c.app)

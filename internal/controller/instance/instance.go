@@ -17,8 +17,8 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/lease"
 	"github.com/truce-gitops/truce/internal/cluster/portforward"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
@@ -87,10 +87,10 @@ func splitNames(list string) []string {
 func (i Instance) Home() string { return i.configMap.Namespace() }
 
 // Policy are the policies that its flags set.
-func (i Instance) Policy() app.Policy {
-	return app.Policy{
-		Claims: app.Claims(i.value(keyClaims)), Mode: app.Mode(i.value(keyMode)),
-		Pause: app.ManualChanges(i.value(keyPause)), Additions: app.ManualChanges(i.value(keyAdditions)),
+func (i Instance) Policy() policy.Policy {
+	return policy.Policy{
+		Claims: policy.Claims(i.value(keyClaims)), Mode: policy.Mode(i.value(keyMode)),
+		Pause: policy.ManualChanges(i.value(keyPause)), Additions: policy.ManualChanges(i.value(keyAdditions)),
 	}
 }
 

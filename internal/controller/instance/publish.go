@@ -23,7 +23,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide/claim"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/upstream"
 )
@@ -77,7 +77,7 @@ var configMapResource = schema.GroupVersionResource{Version: "v1", Resource: "co
 type Settings struct {
 	Version    string
 	Namespaces cluster.Namespaces
-	Process    app.Policy
+	Process    policy.Policy
 	Catalogue  *claim.Catalogue // nil for the built-in one
 	Remotes    upstream.Hosts
 	Sources    egress.Policy // the servers that sources may be at

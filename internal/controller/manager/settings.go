@@ -8,7 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/leader"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -18,8 +18,8 @@ func (m *Manager) settings() []any {
 	return []any{
 		"version", m.Version, "server", c.Config().Host,
 		"namespaces", cmp.Or(strings.Join(o.Namespaces, ","), "all"), "home", o.Namespaces.Home(c.Namespace()),
-		"mode", cmp.Or(o.Process.Mode, app.Enforce), "claims", cmp.Or(o.Process.Claims, app.ClaimsCede),
-		"pause", cmp.Or(o.Process.Pause, app.PauseReport), "additions", cmp.Or(string(o.Process.Additions), "by dialect"),
+		"mode", cmp.Or(o.Process.Mode, policy.Enforce), "claims", cmp.Or(o.Process.Claims, policy.ClaimsCede),
+		"pause", cmp.Or(o.Process.Pause, policy.PauseReport), "additions", cmp.Or(string(o.Process.Additions), "by dialect"),
 		"leaderElection", election(o, c.Namespace()), "witness", onOrOff(o.Witness != (attribution.Place{})),
 		"page", address(m.listening), "metrics", address(cmp.Or(m.measuring, m.listening)), "events", cmp.Or(redact.MaskText(o.EventsAddress), "off"),
 		"webhooks", address(m.hooking), "localSources", o.LocalSources == controller.AllowLocal, "cacheDir", o.CacheDir,

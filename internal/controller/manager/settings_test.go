@@ -11,7 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/leader"
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestTheFirstLineOfTheLogSaysWhatAControllerRunsWith checks each setting, with the defaults and with flags.
@@ -40,7 +40,7 @@ func TestTheFirstLineOfTheLogSaysWhatAControllerRunsWith(t *testing.T) {
 			Options{
 				Settings: controller.Settings{
 					Namespaces: cluster.Namespaces{"team-a", "team-b"}, LocalSources: controller.AllowLocal,
-					Process: app.Policy{Mode: app.Observe, Claims: app.ClaimsReport, Pause: app.PauseCorrect, Additions: app.AdditionsAllow},
+					Process: policy.Policy{Mode: policy.Observe, Claims: policy.ClaimsReport, Pause: policy.PauseCorrect, Additions: policy.AdditionsAllow},
 				},
 				Election: leader.Election{Name: "truce-controller"}, EventsAddress: "http://jane:hunter2@events.example/",
 			}, page,

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -23,7 +22,7 @@ type Case struct {
 	// Before is when the field was last seen to hold another value; zero where it was not.
 	Before time.Time
 	Now    time.Time
-	Claim  claim.Claim
+	Scaler ownership.Scaler // that has a claim to the field
 	// Writer is what managedFields say; Sender whose request the one write was that has changed the field, where there was one.
 	Writer, Sender ownership.Writer
 	Hasher         ownership.Hasher
@@ -49,7 +48,7 @@ func Attribute(c Case, s Statements) ownership.Writer {
 	if here {
 		base = before
 	}
-	w := c.byClaim(base, ownership.Writer{})
+	w := c.byScaler(base, ownership.Writer{})
 	if t, ok := c.fromEarlier(s.Earlier, w); ok && !here {
 		w = t
 	}
@@ -110,7 +109,7 @@ func (c Case) fromRecords(records []Record) (ownership.Writer, bool) {
 
 // pathIn is the path by which a record names the field: a Scale names the number by its own, wherever the object keeps it.
 func (c Case) pathIn(r Record, path string) string {
-	if r.Subresource == "scale" && c.Claim.Counts() && c.Path.Equals(c.Claim.Path) {
+	if r.Subresource == "scale" && c.Scaler.Writes() && c.Path.Equals(c.Scaler.Path) {
 		return replicas
 	}
 	return path
@@ -145,7 +144,7 @@ func (c Case) witnessed(r Record, change Change) ownership.Writer {
 		}
 	}
 	w.Because = append(w.Because, c.Writer.Because...)
-	return c.byClaim(w, w)
+	return c.byScaler(w, w)
 }
 
 // Admission is the name of a writer of whom only that is known: that it changes what others send.
@@ -200,10 +199,10 @@ func isScaler(user string) bool {
 	return false
 }
 
-// byClaim names the claimant as the writer where the witness saw its user, or where its own status records this write. A field manager's name
+// byScaler names the autoscaler as the writer where the witness saw its user, or where its own status records this write. A field manager's name
 // alone proves nothing: everyone names themselves.
-func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
-	if n, ok := c.Live.Reveal().(int64); !ok || !c.Claim.Counts() || n < c.Claim.Min || n > c.Claim.Max || c.Hold != "" || w.Name == Admission {
+func (c Case) byScaler(w, seen ownership.Writer) ownership.Writer {
+	if n, ok := c.Live.Reveal().(int64); !ok || !c.Scaler.Writes() || n < c.Scaler.Min || n > c.Scaler.Max || c.Hold != "" || w.Name == Admission {
 		return w
 	}
 	out := w
@@ -218,11 +217,11 @@ func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 	case c.Before.IsZero():
 		out.Evidence = ownership.Inferred
 	}
-	out.Name, out.Person, out.During = c.Claim.Name(), false, ""
-	out = because(out, fmt.Sprintf("intent: %s writes from %d to %d", c.Claim.Name(), c.Claim.Min, c.Claim.Max))
-	if at := c.Claim.Scaled.Time(); seen.User == "" {
-		out.Time, out.AtLatest = at, false
-		out = because(out, fmt.Sprintf("status: %s scaled to %d at %s", c.Claim.Name(), c.Claim.Scaled.To, at.UTC().Format(time.RFC3339)))
+	out.Name, out.Person, out.During = c.Scaler.Name, false, ""
+	out = because(out, fmt.Sprintf("intent: %s writes from %d to %d", c.Scaler.Name, c.Scaler.Min, c.Scaler.Max))
+	if seen.User == "" {
+		out.Time, out.AtLatest = c.Scaler.At, false
+		out = because(out, fmt.Sprintf("status: %s scaled to %d at %s", c.Scaler.Name, c.Scaler.To, c.Scaler.At.UTC().Format(time.RFC3339)))
 	}
 	return out
 }
@@ -230,11 +229,11 @@ func (c Case) byClaim(w, seen ownership.Writer) ownership.Writer {
 // scaled reports whether the claimant's status says that it has scaled to the live value since the field was last seen to hold another one. A
 // status counts whole seconds: in the second in which the other value was seen, the field's entry must be the HPA controller's.
 func (c Case) scaled(w ownership.Writer) bool {
-	s, since := c.Claim.Scaled, c.Before.Unix()
+	s, since := c.Scaler, c.Before.Unix()
 	if IsHPAWrite(w) {
 		since--
 	}
-	return s.Known() && field.EqualValues(s.To, c.Live.Reveal()) && s.Time().Unix() > since && !s.Time().Before(c.CorrectedAt.Truncate(time.Second))
+	return !s.At.IsZero() && field.EqualValues(s.To, c.Live.Reveal()) && s.At.Unix() > since && !s.At.Before(c.CorrectedAt.Truncate(time.Second))
 }
 
 // earlierOf returns what was said of the field when it held the same value; the newest word counts.

@@ -41,11 +41,11 @@ func (c Case) byEvents(events []Event, w ownership.Writer) ownership.Writer {
 			return w
 		}
 		return ownership.Writer{
-			Name: c.Claim.Name(), Manager: w.Manager, Operation: w.Operation, Subresource: "scale", Time: e.At, Evidence: ownership.Recorded,
+			Name: c.Scaler.Name, Manager: w.Manager, Operation: w.Operation, Subresource: "scale", Time: e.At, Evidence: ownership.Recorded,
 			Because: append(slices.Clone(w.Because), e.testimony()),
 		}
 	}
-	if w.Evidence != ownership.Unknown || c.Claim.Counts() {
+	if w.Evidence != ownership.Unknown || c.Scaler.Writes() {
 		return w
 	}
 	for _, e := range events {
@@ -59,7 +59,7 @@ func (c Case) byEvents(events []Event, w ownership.Writer) ownership.Writer {
 // scales reports whether the claimant reports by the event that it has scaled, or one that it made for itself (KEDA makes an HPA).
 func (c Case) scales(e Event) bool {
 	_, counts := e.count()
-	return counts && c.Claim.Counts() && e.About.Namespace == c.Claim.By.Namespace && (e.About.Name == c.Claim.By.Name || e.About.Name == "keda-hpa-"+c.Claim.By.Name)
+	return counts && c.Scaler.Writes() && e.About.Namespace == c.Scaler.ID.Namespace && (e.About.Name == c.Scaler.ID.Name || e.About.Name == "keda-hpa-"+c.Scaler.ID.Name)
 }
 
 func (e Event) count() (int64, bool) {

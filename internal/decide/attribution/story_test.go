@@ -39,7 +39,7 @@ func TestStories(t *testing.T) {
 		read(t, &c, f["case"], owners, live)
 		for _, cl := range claimed(t, f["claimants"], claim.Subject{Live: live, Owners: owners}) {
 			if cl.Path.Equals(c.Path) {
-				c.Claim = cl
+				c.Scaler = cl.Scaler()
 			}
 		}
 		var b strings.Builder

@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // Claimant is an object that declares the intent to write a field of another one.
@@ -84,6 +85,18 @@ func (c Claim) Unbounded() bool { return c.Max == unbounded }
 
 // Counts reports whether the claim is to a number that the claimant moves.
 func (c Claim) Counts() bool { return c.Max > 0 }
+
+// Scaler is the claimant as the writer of a count; none, unless the claim is to a number.
+func (c Claim) Scaler() ownership.Scaler {
+	if !c.Counts() {
+		return ownership.Scaler{}
+	}
+	out := ownership.Scaler{Path: c.Path, ID: c.By, Name: c.Name(), Min: c.Min, Max: c.Max}
+	if c.Scaled.Known() {
+		out.To, out.At = c.Scaled.To, c.Scaled.Time()
+	}
+	return out
+}
 
 // Paused reports whether the claimant is inactive because a person has set the number to 0: the HPA controller does nothing at 0
 // replicas unless its minReplicas is 0. Those that write 0 themselves (KEDA) are never paused by it.

@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 const (
@@ -24,7 +25,7 @@ func (r *reading) adoption(cr object.Object, a *app.App) {
 	if home = cmp.Or(home, cr.Namespace()); home != cr.Namespace() {
 		instance = cr.Namespace() + "_" + cr.Name()
 	}
-	how, passage := r.Adopted(cr, app.Adoption{
+	how, passage := r.Adopted(cr, policy.Adoption{
 		Manager: "argocd-controller", Annotation: trackingID, Prefixes: []string{cr.Name() + ":", cr.Namespace() + "_" + cr.Name() + ":"},
 		Hints: map[string]string{instanceLabel: instance}, Settings: home, Instance: instance, Inventory: resourceVersions(cr),
 		Keep: []field.Path{field.NewPath("metadata", "annotations", trackingID), field.NewPath("metadata", "annotations", theirs+"installation-id"), field.NewPath("metadata", "labels", instanceLabel)},
@@ -63,7 +64,7 @@ func (Applications) Observed(cr object.Object, a app.App, now time.Time) ([]any,
 	case a.Adoption.Lost != "":
 		lost := map[string]any{"type": adoptionLost, "message": a.Adoption.Lost, "lastTransitionTime": formatTime(now)}
 		return reader.WithCondition(cr, adoptionLost, lost, ownTypes...)
-	case a.Adoption.Mode == app.HandBack:
+	case a.Adoption.Mode == policy.HandBack:
 		return reader.WithCondition(cr, adoptionLost, nil, ownTypes...)
 	}
 	return reader.WithCondition(cr, adoptionLost, nil)

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // TestTrucesConditionsGoWithTheApp: Argo CD leaves conditions of types that it does not know. An app that is only observed is written to in no way.
@@ -16,13 +17,13 @@ func TestTrucesConditionsGoWithTheApp(t *testing.T) {
 		map[string]any{"type": "FieldsCeded", "message": "x"}, map[string]any{"type": "SyncError", "message": "y"},
 	}}}
 	for name, c := range map[string]struct {
-		adoption app.Adoption
+		adoption policy.Adoption
 		want     string
 	}{
-		"observed":   {app.Adoption{}, "false [FieldsCeded SyncError]"},
-		"adopted":    {app.Adoption{Mode: app.TakeBeside}, "false [FieldsCeded SyncError]"},
-		"released":   {app.Adoption{Mode: app.HandBack}, "true [SyncError]"},
-		"it is lost": {app.Adoption{Lost: "Argo CD works again"}, "true [SyncError AdoptionLostWarning]"},
+		"observed":   {policy.Adoption{}, "false [FieldsCeded SyncError]"},
+		"adopted":    {policy.Adoption{Mode: policy.TakeBeside}, "false [FieldsCeded SyncError]"},
+		"released":   {policy.Adoption{Mode: policy.HandBack}, "true [SyncError]"},
+		"it is lost": {policy.Adoption{Lost: "Argo CD works again"}, "true [SyncError AdoptionLostWarning]"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			list, changed := argocd.Applications{}.Observed(cr, app.App{Adoption: c.adoption}, time.Unix(0, 0))

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
@@ -20,7 +21,7 @@ const interval = 3 * time.Minute
 const timeout = 5 * time.Minute
 
 // App reads an Application.
-func (Applications) App(cr object.Object, process app.Policy) app.App {
+func (Applications) App(cr object.Object, process policy.Policy) app.App {
 	r := &reading{}
 	a, spec := r.app(cr, process)
 	a.ReachedRevision = appliedRevision(cr, spec)
@@ -29,7 +30,7 @@ func (Applications) App(cr object.Object, process app.Policy) app.App {
 	return a
 }
 
-func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicationSpec) {
+func (r *reading) app(cr object.Object, process policy.Policy) (app.App, applicationSpec) {
 	r.Kind(cr, apiVersion, application)
 	var spec applicationSpec
 	r.Fields("spec", cr["spec"], &spec)
@@ -37,7 +38,7 @@ func (r *reading) app(cr object.Object, process app.Policy) (app.App, applicatio
 		Key:              app.Key{Kind: application, Namespace: cr.Namespace(), Name: cr.Name()},
 		UID:              cr.UID(),
 		Generation:       cr.Generation(),
-		DefaultNamespace: app.DefaultNamespace{Name: r.destination(spec.Destination), Field: "spec.destination.namespace"},
+		DefaultNamespace: policy.DefaultNamespace{Name: r.destination(spec.Destination), Field: "spec.destination.namespace"},
 		Kubeconfig:       clusterOf(spec.Destination),
 		Interval:         interval,
 		Timeout:          timeout,
@@ -110,8 +111,8 @@ func (r *reading) history(spec applicationSpec) {
 // finalizers says what becomes of the objects with the Application: as in Argo CD, they are deleted with it where it bears the
 // finalizer for that, and stay otherwise. Hooks run with the objects alone.
 func finalizers(cr object.Object, a *app.App) {
-	kept := a.PruneOnDelete == app.PruneKeep // a sync option says so
-	a.PruneOnDelete = app.PruneKeep
+	kept := a.PruneOnDelete == policy.PruneKeep // a sync option says so
+	a.PruneOnDelete = policy.PruneKeep
 	list, _ := cr.At("metadata", "finalizers").([]any)
 	for _, v := range list {
 		name, _ := v.(string)
@@ -119,7 +120,7 @@ func finalizers(cr object.Object, a *app.App) {
 		switch stem {
 		case resourcesFinalizer:
 			if !kept {
-				a.PruneOnDelete = app.PruneDelete
+				a.PruneOnDelete = policy.PruneDelete
 			}
 		case preDelete, postDelete:
 		default:
@@ -127,7 +128,7 @@ func finalizers(cr object.Object, a *app.App) {
 		}
 		a.Finalizers = append(a.Finalizers, name)
 	}
-	if a.PruneOnDelete == app.PruneDelete {
+	if a.PruneOnDelete == policy.PruneDelete {
 		a.EndHooks = []hook.End{endHook(a, hook.BeforeEnd, preDelete), endHook(a, hook.AfterEnd, postDelete)}
 	}
 }

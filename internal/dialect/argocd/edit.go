@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
@@ -286,7 +287,7 @@ func withOption(list []any, option string) []any {
 
 // standing makes the Application stand still, or holds automated sync back at a revision that a sync then brings.
 func (e *edit) standing(c dialect.Change) {
-	if how, _ := e.CR.Annotation(reader.AdoptedKey); c.Suspend != nil && how == string(app.TakeBeside) {
+	if how, _ := e.CR.Annotation(reader.AdoptedKey); c.Suspend != nil && how == string(policy.TakeBeside) {
 		e.Refuse("%s is for Argo CD since truce adopt: annotate %s=observe for a standstill, or end that; truce release gives all back", skipKey, reader.ModeKey)
 		return
 	}
@@ -374,7 +375,7 @@ func anyStrings(in []string) []any {
 }
 
 // end says what becomes of the objects when the Application is deleted.
-func (e *edit) end(leave app.Prune) {
+func (e *edit) end(leave policy.Prune) {
 	if leave == "" {
 		return
 	}
@@ -385,8 +386,8 @@ func (e *edit) end(leave app.Prune) {
 		return stem == resourcesFinalizer
 	})
 	switch {
-	case leave == app.PruneDelete && len(list) < len(had): // in the user's own way
-	case leave == app.PruneDelete:
+	case leave == policy.PruneDelete && len(list) < len(had): // in the user's own way
+	case leave == policy.PruneDelete:
 		e.Put(append(list, resourcesFinalizer), "metadata", "finalizers")
 	case len(list) == 0:
 		e.Drop("metadata", "finalizers")

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -101,8 +102,8 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 			}},
 			"path: app, targetRevision: main", "chart: web, targetRevision: 1.2.*, helm: {releaseName: shop, values: 'a: 1', valueFiles: [prod.yaml], skipCrds: true, parameters: [{name: image.tag, value: '2', forceString: true}], fileParameters: [{name: key, path: key.pem}]}",
 		},
-		"cascade": {dialect.Change{Leave: app.PruneDelete}, "namespace: argocd}", "namespace: argocd, finalizers: [resources-finalizer.argocd.argoproj.io]}"},
-		"orphan":  {dialect.Change{Leave: app.PruneKeep}, "", ""},
+		"cascade": {dialect.Change{Leave: policy.PruneDelete}, "namespace: argocd}", "namespace: argocd, finalizers: [resources-finalizer.argocd.argoproj.io]}"},
+		"orphan":  {dialect.Change{Leave: policy.PruneKeep}, "", ""},
 		"resume":  {dialect.Change{Suspend: revisionSuffix(false), Pin: revisionSuffix("")}, "", ""},
 		"sync": {
 			dialect.Change{Run: &dialect.Run{Token: "t", By: "jane", Revision: "v1", Prune: revisionSuffix(true), DryRun: true, Options: []string{"X=1"}, Hooks: hook.SkipHooks, Resources: []object.ID{{Group: "apps", Kind: "Deployment", Namespace: "ns", Name: "web"}, {Kind: "Service", Name: "web"}}}},
@@ -128,7 +129,7 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 			if diff := cmp.Diff(decoded(t, edited), before); diff != "" {
 				t.Errorf("what was given was changed:\n%s", diff)
 			}
-			for _, p := range (argocd.Applications{}).App(got.App, app.Policy{}).Problems {
+			for _, p := range (argocd.Applications{}).App(got.App, policy.Policy{}).Problems {
 				t.Errorf("an Application with a problem came of it: %s: %s", p.Field, p.Reason)
 			}
 		})
@@ -141,7 +142,7 @@ func TestARollbackIsHeldUntilTheAppIsResumed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := argocd.Applications{}.App(back.App, app.Policy{})
+	a := argocd.Applications{}.App(back.App, policy.Policy{})
 	if a.Rollout != app.OnRequest || a.SyncRequest.Revision != "abc" {
 		t.Errorf("rollout %s, order %+v", a.Rollout, a.SyncRequest)
 	}
@@ -235,8 +236,8 @@ func TestWhatIsCreatedIsAnAppWithoutProblems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := argocd.Applications{}.App(r.App, app.Policy{})
-	if len(a.Problems)+len(a.Notes) > 0 || a.Key != key || a.Rollout != app.IfChanged || a.Policy.Remediation != app.Remediate || len(a.Ignore) != 1 {
+	a := argocd.Applications{}.App(r.App, policy.Policy{})
+	if len(a.Problems)+len(a.Notes) > 0 || a.Key != key || a.Rollout != app.IfChanged || a.Policy.Remediation != policy.Remediate || len(a.Ignore) != 1 {
 		t.Errorf("%+v", a)
 	}
 }
@@ -302,7 +303,7 @@ func FuzzEdit(f *testing.F) {
 		for _, c := range []dialect.Change{
 			{Revision: &group, Policy: dialect.Automated, SelfHeal: revisionSuffix(true), UnignoreAt: []int{at}},
 			{Ignore: []dialect.Difference{{Group: group, Kind: "Deployment", JSONPointers: []string{pointer}}}, Options: []string{group}},
-			{Pin: &pointer, Run: &dialect.Run{Revision: pointer}, Leave: app.PruneDelete},
+			{Pin: &pointer, Run: &dialect.Run{Revision: pointer}, Leave: policy.PruneDelete},
 			{Unset: []string{"sync-policy", "revision"}, Suspend: revisionSuffix(true)},
 		} {
 			_, _ = commands.Edit(dialect.Resources{App: o}, c) // must not panic, whatever it says

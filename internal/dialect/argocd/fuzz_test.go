@@ -15,6 +15,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 )
@@ -47,7 +48,7 @@ func FuzzApplicationNeverPanics(f *testing.F) {
 		if decodeYAML(data, &cr) != nil || cr == nil {
 			return
 		}
-		a := Applications{}.App(cr, app.Policy{})
+		a := Applications{}.App(cr, policy.Policy{})
 		if pause, again := a.Backoff.Pause(a.Retry, 1000); again && pause < time.Millisecond {
 			t.Errorf("a pause that no loop survives: %s", pause)
 		}

@@ -8,6 +8,7 @@ import (
 	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
@@ -19,7 +20,7 @@ func TestFilesOfTheSourceAreLaidOverIt(t *testing.T) {
 				files[below] = &fstest.MapFile{Data: []byte(text)}
 			}
 		}
-		a := Applications{}.App(parse(t, in.Need(t, "cr.yaml")), app.Policy{})
+		a := Applications{}.App(parse(t, in.Need(t, "cr.yaml")), policy.Policy{})
 		a = a.AtRevision(strings.Repeat("0123456789", 4), files)
 		out := appText(a)
 		if a.Misread != nil {

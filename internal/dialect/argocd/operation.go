@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
@@ -98,14 +99,14 @@ func readOrder(asked map[string]any, spec applicationSpec) app.SyncRequest {
 func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec) {
 	const at = "operation.sync"
 	o.Revision = s.Revision
-	o.Prune = app.PruneReport
+	o.Prune = policy.PruneReport
 	if s.Prune && !slices.Contains(s.SyncOptions, pruneNever) && (spec.SyncPolicy == nil || !slices.Contains(spec.SyncPolicy.SyncOptions, pruneNever)) {
-		o.Prune = app.PruneDelete
+		o.Prune = policy.PruneDelete
 	}
 	o.ListsWritten = slices.Contains(s.SyncOptions, applyOutOfSyncOnly)
 	o.MakeNamespace = slices.Contains(s.SyncOptions, createNamespace)
 	if s.DryRun {
-		o.Mode = app.Preview
+		o.Mode = policy.Preview
 	}
 	switch {
 	case len(s.Manifests) > 0:

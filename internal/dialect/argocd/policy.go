@@ -2,15 +2,15 @@ package argocd
 
 import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // policy lays what the custom resource says over the process's policy, and that over the defaults. What is done about drift is said
 // by spec.syncPolicy.
-func (r *reading) policy(cr object.Object, process app.Policy) app.Policy {
-	return r.Policy(cr, process, app.AdditionsReport) // Argo CD itself neither shows nor removes what is added by hand
+func (r *reading) policy(cr object.Object, process policy.Policy) policy.Policy {
+	return r.Policy(cr, process, policy.AdditionsReport) // Argo CD itself neither shows nor removes what is added by hand
 }
 
 // annotationsRead are the annotations of truce that this dialect reads.

@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/golden"
@@ -26,7 +27,7 @@ import (
 func TestApplicationsBecomeApps(t *testing.T) {
 	golden.Run(t, "testdata/app/*.txtar", func(t *testing.T, in golden.Files) string {
 		cr := parse(t, in.Need(t, "cr.yaml"))
-		return appText(Applications{}.App(cr, app.Policy{})) + sourceText(cr)
+		return appText(Applications{}.App(cr, policy.Policy{})) + sourceText(cr)
 	})
 }
 
@@ -156,7 +157,7 @@ func manifestsText(m app.Manifests) string {
 	return fmt.Sprintf(" %+v", m)
 }
 
-func homeText(h app.DefaultNamespace) string {
+func homeText(h policy.DefaultNamespace) string {
 	if !h.Make {
 		return h.Name
 	}
@@ -259,7 +260,7 @@ func reported(t *testing.T, data string) report.Report {
 	r := in.Report
 	r.Rollout.Order.Token, r.Rollout.Order.By = in.Order.Token, in.Order.By
 	if in.Trial {
-		r.Rollout.Order.Mode = app.Preview
+		r.Rollout.Order.Mode = policy.Preview
 	}
 	for _, s := range in.Only {
 		r.Rollout.Order.Objects = append(r.Rollout.Order.Objects, objectID(t, s))

@@ -8,9 +8,9 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/editor"
 	"github.com/truce-gitops/truce/internal/dialect/reader"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -23,7 +23,7 @@ func (Commands) Summarize(cr object.Object) dialect.Summary {
 		StatusWriter: reader.StatusWriter(cr, "reconciledAt"), State: stateOf(s, end), End: end, Message: end.Message,
 		Revision: lastSyncedRevision(s), HandledRequest: handledRequest(s), Finished: hasSettled(cr, s), History: historyEntries(s.History),
 	}
-	a := (Applications{}).App(cr, app.Policy{})
+	a := (Applications{}).App(cr, policy.Policy{})
 	if a.Suspended {
 		t.State = t.State.Suspend()
 	}
@@ -144,7 +144,7 @@ func handledRequest(s applicationStatus) string {
 
 // hasSettled reports whether the status is about what the Application says now: what it was compared to is kept in it.
 func hasSettled(cr object.Object, s applicationStatus) bool {
-	if a := (Applications{}).App(cr, app.Policy{}); a.Suspended {
+	if a := (Applications{}).App(cr, policy.Policy{}); a.Suspended {
 		return true
 	}
 	_, refresh := cr.Annotation(refreshKey)

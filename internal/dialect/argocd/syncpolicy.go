@@ -8,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/pause"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // syncPolicy reads when syncs happen and what they may do.
@@ -16,17 +17,17 @@ func (r *reading) syncPolicy(a *app.App, spec applicationSpec) {
 	if p == nil {
 		p = &syncPolicy{}
 	}
-	a.Rollout, a.Prune = app.OnRequest, app.PruneReport
+	a.Rollout, a.Prune = app.OnRequest, policy.PruneReport
 	a.KeepDefinitions = true // controller/appcontroller.go, shouldBeDeleted
-	a.Policy.Remediation = app.RemediateInRollouts
+	a.Policy.Remediation = policy.RemediateInRollouts
 	if auto := p.Automated; auto != nil && (auto.Enabled == nil || *auto.Enabled) {
 		a.Rollout = app.IfChanged
 		a.AllowEmpty = auto.AllowEmpty
 		if auto.Prune {
-			a.Prune = app.PruneDelete
+			a.Prune = policy.PruneDelete
 		}
 		if auto.SelfHeal {
-			a.Policy.Remediation = app.Remediate
+			a.Policy.Remediation = policy.Remediate
 		}
 	}
 	a.Retry, a.Backoff = r.retry("spec.syncPolicy.retry", p.Retry, a.Rollout)
@@ -135,9 +136,9 @@ func (r *reading) options(a *app.App, list []string) {
 		case createNamespace:
 			a.DefaultNamespace.Make = a.DefaultNamespace.Name != ""
 		case pruneNever, pruneConfirm:
-			a.Prune = app.PruneReport
+			a.Prune = policy.PruneReport
 		case deleteNever, deleteConfirm:
-			a.PruneOnDelete = app.PruneKeep
+			a.PruneOnDelete = policy.PruneKeep
 		}
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // adoption reads how an app's objects pass between one of Flux's controllers and truce. With truce.dev/adopted: beside, spec.suspend is Flux's.
-func (r *reading) adoption(cr object.Object, a *app.App, passage app.Adoption) {
+func (r *reading) adoption(cr object.Object, a *app.App, passage policy.Adoption) {
 	how, passage := r.Adopted(cr, passage)
 	problem, note := dialect.ApplyAdoption(a, how, passage)
-	if a.Adoption.Mode == app.TakeBeside && a.GuardFinalizer != "" {
+	if a.Adoption.Mode == policy.TakeBeside && a.GuardFinalizer != "" {
 		a.GuardFinalizer = a.OwnFinalizer
 	}
 	if problem != "" {
@@ -28,19 +29,19 @@ func (r *reading) adoption(cr object.Object, a *app.App, passage app.Adoption) {
 }
 
 // ofKustomization is what kustomize-controller marks the objects of a Kustomization by.
-func ofKustomization(cr object.Object) app.Adoption {
-	return app.Adoption{Manager: "kustomize-controller", Inventory: lastApplied(cr), Labels: map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}}
+func ofKustomization(cr object.Object) policy.Adoption {
+	return policy.Adoption{Manager: "kustomize-controller", Inventory: lastApplied(cr), Labels: map[string]string{nameLabel: cr.Name(), nsLabel: cr.Namespace()}}
 }
 
 // ofRelease is what helm-controller, and Helm itself, mark the objects of a release by. helm-controller lists the definitions of the directory crds
 // beside the objects of the release, and deletes them neither with a new version of the chart nor with the release (internal/inventory of
 // helm-controller v1.6): they are not taken into the app's record, nor are those of templates, which nothing distinguishes from them there.
-func ofRelease(cr object.Object, a app.App) app.Adoption {
+func ofRelease(cr object.Object, a app.App) policy.Adoption {
 	listed := lastApplied(cr)
 	maps.DeleteFunc(listed, func(id object.ID, _ string) bool {
 		return id.Group == "apiextensions.k8s.io" && id.Kind == "CustomResourceDefinition"
 	})
-	return app.Adoption{
+	return policy.Adoption{
 		Manager: "helm-controller", Inventory: listed, Labels: map[string]string{helmNameLabel: cr.Name(), helmNSLabel: cr.Namespace()},
 		Release: map[string]string{releaseNameKey: a.Release.Name, releaseNamespaceKey: a.Release.Namespace},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/webhook"
@@ -161,7 +162,7 @@ func refusalText(t *testing.T, cr object.Object) string {
 		problems, notes = read.Problems, read.Notes
 		status = Receivers{}.Status(cr, webhook.State{Problems: problems, At: time.Unix(1, 0)})
 	} else if cr.GVK().Kind == kustomization {
-		a := Kustomizations{}.App(cr, app.Policy{})
+		a := Kustomizations{}.App(cr, policy.Policy{})
 		problems, notes = a.Problems, a.Notes
 		status = Kustomizations{}.Status(cr, report.Report{Reason: report.SpecRefused, Stage: report.Admit, At: time.Unix(1, 0)})
 	} else {

@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // Commands edits Kustomizations, and the GitRepositories that they read.
@@ -153,7 +154,7 @@ func (e *edit) plan(c dialect.Change) {
 	how, _ := e.CR.Annotation(reader.AdoptedKey)
 	switch {
 	case suspend == nil:
-	case how == string(app.TakeBeside):
+	case how == string(policy.TakeBeside):
 		e.Refuse("spec.suspend is for Flux since truce adopt: annotate %s=observe for a standstill, or end that; truce release gives all back", reader.ModeKey)
 	case *suspend:
 		e.Put(true, "spec", "suspend")
@@ -187,14 +188,14 @@ func (e *edit) run(r *dialect.Run) {
 }
 
 // deletion says what becomes of the objects when the Kustomization is deleted.
-func (e *edit) deletion(leave app.Prune) {
+func (e *edit) deletion(leave policy.Prune) {
 	switch {
-	case leave == app.PruneDelete && e.CR.At("spec", "deletionPolicy") == kustomizev1.DeletionPolicyWaitForTermination:
-	case leave == app.PruneKeep:
+	case leave == policy.PruneDelete && e.CR.At("spec", "deletionPolicy") == kustomizev1.DeletionPolicyWaitForTermination:
+	case leave == policy.PruneKeep:
 		e.Put("Orphan", "spec", "deletionPolicy")
-	case leave == app.PruneDelete && e.CR.At("spec", "prune") != true:
+	case leave == policy.PruneDelete && e.CR.At("spec", "prune") != true:
 		e.Put("Delete", "spec", "deletionPolicy")
-	case leave == app.PruneDelete && e.CR.At("spec", "deletionPolicy") == "Orphan":
+	case leave == policy.PruneDelete && e.CR.At("spec", "deletionPolicy") == "Orphan":
 		e.Put("Delete", "spec", "deletionPolicy")
 	}
 }

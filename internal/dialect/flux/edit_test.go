@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 const editedKustomization = `
@@ -87,9 +88,9 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 		"no pin":                             {change: dialect.Change{Pin: ptr("")}},
 		"a request to prune, which it does":  {change: dialect.Change{Run: &dialect.Run{Token: "now", Prune: ptr(true)}}, meta: `{annotations: {reconcile.fluxcd.io/requestedAt: now}}`},
 		"a request":                          {change: dialect.Change{Run: &dialect.Run{Token: "now"}}, meta: `{annotations: {reconcile.fluxcd.io/requestedAt: now}}`},
-		"an end that leaves":                 {change: dialect.Change{Leave: app.PruneKeep}, spec: `{deletionPolicy: Orphan}`},
-		"an end that takes all with it":      {change: dialect.Change{Leave: app.PruneDelete}},
-		"an end against the pruning of Git":  {change: dialect.Change{Prune: ptr(false), Leave: app.PruneDelete}, spec: `{prune: false, deletionPolicy: Delete}`},
+		"an end that leaves":                 {change: dialect.Change{Leave: policy.PruneKeep}, spec: `{deletionPolicy: Orphan}`},
+		"an end that takes all with it":      {change: dialect.Change{Leave: policy.PruneDelete}},
+		"an end against the pruning of Git":  {change: dialect.Change{Prune: ptr(false), Leave: policy.PruneDelete}, spec: `{prune: false, deletionPolicy: Delete}`},
 		"the namespace is taken away":        {change: dialect.Change{Namespace: ptr("")}},
 		"a rule is added and taken away":     {change: dialect.Change{Unset: []string{"sync-policy"}}},
 		"a change of nothing leaves nothing": {},
@@ -136,7 +137,7 @@ func TestARuleIsTakenAwayByItsPlaceOrByWhatItSays(t *testing.T) {
 				}
 			}
 			edit(dialect.Change{Ignore: []dialect.Difference{replicas, other}})
-			if n := len((flux.Kustomizations{}).App(r.App, app.Policy{}).Ignore); n != 2 {
+			if n := len((flux.Kustomizations{}).App(r.App, policy.Policy{}).Ignore); n != 2 {
 				t.Errorf("%d rules, want 2", n)
 			}
 			edit(dialect.Change{UnignoreAt: []int{0}})
@@ -179,7 +180,7 @@ func TestWhatIsCreatedIsAnAppWithoutProblems(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, s := flux.Kustomizations{}.App(r.App, app.Policy{}), flux.GitRepositories{}.Source(r.Source)
+	a, s := flux.Kustomizations{}.App(r.App, policy.Policy{}), flux.GitRepositories{}.Source(r.Source)
 	if len(a.Problems)+len(s.Problems)+len(a.Notes)+len(s.Notes) > 0 {
 		t.Errorf("%v %v %v %v", a.Problems, a.Notes, s.Problems, s.Notes)
 	}

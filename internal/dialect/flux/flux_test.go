@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -127,7 +128,7 @@ func TestTheExamplesAreUnderstood(t *testing.T) {
 		var notes []string
 		switch cr := parse(t, string(data)); cr.GVK().Kind {
 		case kustomization:
-			a := Kustomizations{}.App(cr, app.Policy{})
+			a := Kustomizations{}.App(cr, policy.Policy{})
 			problems, notes = a.Problems, a.Notes
 		case gitRepository:
 			s := GitRepositories{}.Source(cr)
@@ -150,13 +151,13 @@ func TestTheExamplesAreUnderstood(t *testing.T) {
 }
 
 func TestTheProcessPolicyHoldsWhereTheAppSaysNothing(t *testing.T) {
-	process := app.Policy{Mode: app.Observe, Claims: app.ClaimsOff, Remediation: app.ReportOnly, Spacing: time.Minute, Pause: app.PauseCorrect, Additions: app.AdditionsAllow}
+	process := policy.Policy{Mode: policy.Observe, Claims: policy.ClaimsOff, Remediation: policy.ReportOnly, Spacing: time.Minute, Pause: policy.PauseCorrect, Additions: policy.AdditionsAllow}
 	cr := object.Object{"spec": map[string]any{}}
 	if diff := cmp.Diff(process, Kustomizations{}.App(cr, process).Policy); diff != "" {
 		t.Errorf("without a word (-want +got):\n%s", diff)
 	}
 	cr["metadata"] = map[string]any{"annotations": map[string]any{reader.ModeKey: "enforce", reader.ClaimsKey: "cede", reader.PauseKey: "report", reader.AdditionsKey: "correct", remediateKey: "true"}}
-	want := app.Policy{Mode: app.Enforce, Claims: app.ClaimsCede, Remediation: app.Remediate, Pause: app.PauseReport, Additions: app.AdditionsCorrect}
+	want := policy.Policy{Mode: policy.Enforce, Claims: policy.ClaimsCede, Remediation: policy.Remediate, Pause: policy.PauseReport, Additions: policy.AdditionsCorrect}
 	if diff := cmp.Diff(want, Kustomizations{}.App(cr, process).Policy); diff != "" {
 		t.Errorf("the app over the process (-want +got):\n%s", diff)
 	}

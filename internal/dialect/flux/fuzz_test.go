@@ -11,8 +11,8 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"github.com/truce-gitops/truce/internal/dialect"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 )
@@ -44,14 +44,14 @@ func FuzzKustomizationNeverPanics(f *testing.F) {
 		if decodeYAML(data, &cr) != nil {
 			return
 		}
-		a := Kustomizations{}.App(cr, app.Policy{})
+		a := Kustomizations{}.App(cr, policy.Policy{})
 		if a.Interval < time.Second || a.Retry < time.Second || a.Timeout < time.Second || a.Policy.Spacing < 0 {
 			t.Errorf("a time that no loop survives: %v %v %v %v", a.Interval, a.Retry, a.Timeout, a.Policy.Spacing)
 		}
 		if strings.HasPrefix(a.Path, "/") || a.Path == ".." || strings.HasPrefix(a.Path, "../") || a.Path == "" {
 			t.Errorf("path %q is none inside of a source", a.Path)
 		}
-		if (a.Prune != app.PruneDelete && a.Prune != app.PruneKeep) || a.Policy.Mode == "" || a.Policy.Claims == "" {
+		if (a.Prune != policy.PruneDelete && a.Prune != policy.PruneKeep) || a.Policy.Mode == "" || a.Policy.Claims == "" {
 			t.Errorf("a policy was not chosen: %+v", a)
 		}
 		stable(t, Kustomizations{}.Status(cr, report.Report{Reason: report.Succeeded, Stage: report.Done, Generation: 1, At: time.Unix(1, 0)}))

@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/report"
@@ -47,14 +48,14 @@ const (
 func (HelmReleases) AnsweredRequests(object.Object, report.Report) []field.Pointer { return nil }
 
 // App reads a HelmRelease.
-func (HelmReleases) App(cr object.Object, process app.Policy) app.App {
+func (HelmReleases) App(cr object.Object, process policy.Policy) app.App {
 	r := &reading{}
 	a := r.helmApp(cr, process)
 	a.Problems, a.Notes = r.Problems, r.Notes
 	return a
 }
 
-func (r *reading) helmApp(cr object.Object, process app.Policy) app.App {
+func (r *reading) helmApp(cr object.Object, process policy.Policy) app.App {
 	r.Kind(cr, helmAPI, helmRelease)
 	var hr helmv2.HelmRelease
 	fields := r.spec(cr, &hr.Spec, unsupportedInHelmRelease)
@@ -64,13 +65,13 @@ func (r *reading) helmApp(cr object.Object, process app.Policy) app.App {
 	a := app.App{
 		Key: app.Key{Kind: helmRelease, Namespace: cr.Namespace(), Name: cr.Name()}, UID: cr.UID(), Generation: cr.Generation(),
 		Labels: map[string]string{}, Path: ".", Suspended: hr.Spec.Suspend, Deleting: cr.At("metadata", "deletionTimestamp") != nil,
-		Prune: app.PruneDelete, Health: health.Reconciled, Validation: app.ValidateNone, OptOuts: helmOptOuts,
+		Prune: policy.PruneDelete, Health: health.Reconciled, Validation: app.ValidateNone, OptOuts: helmOptOuts,
 		Policy:     r.policy(cr, KustomizationSpec{}, process),
 		Account:    r.account(cr, KustomizationSpec{}.with(hr.Spec.ServiceAccountName)),
 		Kubeconfig: r.kubeconfig(hr.Spec.KubeConfig),
 		Ignore:     r.driftRules(cr, hr.Spec.DriftDetection),
 		Finalizers: []string{finalizer, ownFinalizer}, OwnFinalizer: ownFinalizer, GuardFinalizer: finalizer,
-		DefaultNamespace: app.DefaultNamespace{
+		DefaultNamespace: policy.DefaultNamespace{
 			Name: hr.GetReleaseNamespace(), Make: hr.GetInstall().CreateNamespace,
 			FirstLabels: map[string]string{"name": hr.GetReleaseNamespace()}, // as Helm labels a namespace that it makes
 		},
@@ -102,7 +103,7 @@ func (r *reading) helmApp(cr object.Object, process app.Policy) app.App {
 	if a.Deleting {
 		r.keepBinding() // what was made can be deleted whatever else the spec says now
 		if a.Suspended {
-			a.Prune = app.PruneKeep
+			a.Prune = policy.PruneKeep
 		}
 	}
 	return a
@@ -271,8 +272,8 @@ func (r *reading) helmDrift(a *app.App, hr helmv2.HelmRelease) {
 	switch mode := hr.GetDriftDetection().Mode; mode {
 	case helmv2.DriftDetectionEnabled:
 	case helmv2.DriftDetectionWarn, helmv2.DriftDetectionDisabled, "":
-		if a.Policy.Remediation == app.Remediate {
-			a.Policy.Remediation = app.RemediateInRollouts
+		if a.Policy.Remediation == policy.Remediate {
+			a.Policy.Remediation = policy.RemediateInRollouts
 		}
 	default:
 		r.Problem("spec.driftDetection.mode", "want enabled, warn or disabled, not %q", mode)

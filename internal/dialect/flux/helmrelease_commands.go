@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
@@ -27,7 +28,7 @@ func (HelmCommands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resourc
 		return r, errors.New("truce does not go back to an older release of a HelmRelease, which would be upgraded again at once: revert its values, or its chart's version, in Git")
 	}
 	if c.Leave != "" { // helm-controller uninstalls no release of a suspended HelmRelease
-		leaves := c.Leave == app.PruneKeep
+		leaves := c.Leave == policy.PruneKeep
 		c.Leave, c.Suspend = "", &leaves
 	}
 	e := &edit{Editor: editor.Editor{CR: r.App.Clone()}}
@@ -52,7 +53,7 @@ func (HelmCommands) Create(app.Key, dialect.Change) (dialect.Resources, error) {
 func (HelmCommands) Summarize(cr object.Object) dialect.Summary {
 	var s helmv2.HelmReleaseStatus
 	reader.DecodeStatus(cr, &s)
-	t := summarize(cr, HelmReleases{}.App(cr, app.Policy{}), s.Conditions, s.ObservedGeneration)
+	t := summarize(cr, HelmReleases{}.App(cr, policy.Policy{}), s.Conditions, s.ObservedGeneration)
 	t.Revision, t.History = s.LastAttemptedRevision, releaseEntries(s.History)
 	if s.Inventory != nil {
 		t.Objects = entries(s.Inventory.Entries)

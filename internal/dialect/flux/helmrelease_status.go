@@ -12,8 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/truce-gitops/truce/internal/dialect/reader"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/record"
@@ -234,7 +234,7 @@ func (h HelmReleases) conditions(cr object.Object, r report.Report, s helmv2.Hel
 		c.released(r)
 	case r.Reason == report.SpecRefused || r.Reason == report.AccessDenied:
 		read := &reading{}
-		read.helmApp(cr, app.Policy{})
+		read.helmApp(cr, policy.Policy{})
 		reason, message := read.refusal(r.Message)
 		if r.Reason == report.AccessDenied {
 			reason, message = accessDenied, r.Message
@@ -244,7 +244,7 @@ func (h HelmReleases) conditions(cr object.Object, r report.Report, s helmv2.Hel
 	default:
 		c.failedRelease(cr, r, s)
 	}
-	if a := h.App(cr, app.Policy{}); a.Policy.Remediation == app.Remediate || cr.At("spec", "driftDetection", "mode") == string(helmv2.DriftDetectionWarn) {
+	if a := h.App(cr, policy.Policy{}); a.Policy.Remediation == policy.Remediate || cr.At("spec", "driftDetection", "mode") == string(helmv2.DriftDetectionWarn) {
 		c.drifted(r)
 		if r.Reason == report.Succeeded && findCondition(c.now, drifted) == nil {
 			c.set(drifted, metav1.ConditionFalse, noDrift, "No drift detected against the cluster state")
@@ -309,7 +309,7 @@ func (h HelmReleases) DeletionNews(cr object.Object, _ []object.ID, end report.R
 	var s helmv2.HelmReleaseStatus
 	reader.DecodeStatus(cr, &s)
 	newest := s.History.Latest()
-	if h.App(cr, app.Policy{}).Prune != app.PruneDelete || newest == nil || newest.Status == string(hook.Uninstalled) {
+	if h.App(cr, policy.Policy{}).Prune != policy.PruneDelete || newest == nil || newest.Status == string(hook.Uninstalled) {
 		return nil
 	}
 	of := fmt.Sprintf("release %s with chart %s", newest.FullReleaseName(), newest.VersionedChartName())

@@ -7,13 +7,13 @@ import (
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestHelmReleasesBecomeApps(t *testing.T) {
 	golden.Run(t, "testdata/helmrelease/*.txtar", func(t *testing.T, in golden.Files) string {
-		a := HelmReleases{}.App(parse(t, in.Need(t, "cr.yaml")), app.Policy{Remediation: app.Remediate})
+		a := HelmReleases{}.App(parse(t, in.Need(t, "cr.yaml")), policy.Policy{Remediation: policy.Remediate})
 		spec, err := json.MarshalIndent(a.Release, "", "  ")
 		if err != nil {
 			t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/charts"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
@@ -26,7 +26,7 @@ func TestHelmRepositoriesBecomeSpecs(t *testing.T) {
 		if in["release.yaml"] == "" {
 			return out
 		}
-		a := HelmReleases{}.App(parse(t, in["release.yaml"]), app.Policy{})
+		a := HelmReleases{}.App(parse(t, in["release.yaml"]), policy.Policy{})
 		out += fmt.Sprintf("reads: %s verify=%+v every %s problems=%v\n", a.Source, a.Source.Verify, a.SourceInterval, a.Problems)
 		if err != nil || len(a.Problems) > 0 {
 			return out

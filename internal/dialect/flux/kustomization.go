@@ -15,18 +15,19 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
 // App reads a Kustomization.
-func (Kustomizations) App(cr object.Object, process app.Policy) app.App {
+func (Kustomizations) App(cr object.Object, process policy.Policy) app.App {
 	r := &reading{}
 	a := r.app(cr, process)
 	a.Problems, a.Notes = r.Problems, r.Notes
 	return a
 }
 
-func (r *reading) app(cr object.Object, process app.Policy) app.App {
+func (r *reading) app(cr object.Object, process policy.Policy) app.App {
 	r.Kind(cr, kustomizeAPI, kustomization)
 	var spec KustomizationSpec
 	fields := r.spec(cr, &spec, unsupportedInKustomization)
@@ -169,11 +170,11 @@ func (r *reading) path(text string) string {
 	return cmp.Or(strings.TrimLeft(path.Clean("/"+text), "/"), ".")
 }
 
-func pruneMode(yes bool) app.Prune {
+func pruneMode(yes bool) policy.Prune {
 	if yes {
-		return app.PruneDelete
+		return policy.PruneDelete
 	}
-	return app.PruneKeep
+	return policy.PruneKeep
 }
 
 func waitMode(yes bool) app.Wait {
@@ -214,20 +215,20 @@ func (r *reading) periods(a *app.App, spec KustomizationSpec, fields map[string]
 }
 
 // deletion reads what becomes of the objects when the Kustomization is deleted. The finalizer keeps it until then where they go.
-func (r *reading) deletion(a *app.App, policy string) {
+func (r *reading) deletion(a *app.App, word string) {
 	a.PruneOnDelete = a.Prune
-	switch policy {
+	switch word {
 	case "", kustomizev1.DeletionPolicyMirrorPrune:
 	case kustomizev1.DeletionPolicyDelete:
-		a.PruneOnDelete = app.PruneDelete
+		a.PruneOnDelete = policy.PruneDelete
 	case kustomizev1.DeletionPolicyWaitForTermination:
-		a.PruneOnDelete, a.AwaitTermination = app.PruneDelete, true
+		a.PruneOnDelete, a.AwaitTermination = policy.PruneDelete, true
 	case kustomizev1.DeletionPolicyOrphan:
-		a.PruneOnDelete = app.PruneKeep
+		a.PruneOnDelete = policy.PruneKeep
 	default:
-		r.Problem("spec.deletionPolicy", "want MirrorPrune, Delete, WaitForTermination or Orphan, not %q", policy)
+		r.Problem("spec.deletionPolicy", "want MirrorPrune, Delete, WaitForTermination or Orphan, not %q", word)
 	}
-	if a.PruneOnDelete == app.PruneDelete {
+	if a.PruneOnDelete == policy.PruneDelete {
 		a.GuardFinalizer = finalizer
 	}
 }
@@ -239,8 +240,8 @@ var binding = []string{"spec", "spec.prune", "spec.deletionPolicy", "spec.kubeCo
 // nothing of an app that goes, so Prune says what becomes of its objects; as in Flux, a suspended one leaves them.
 func (r *reading) leave(a *app.App, spec KustomizationSpec) {
 	r.keepBinding()
-	if spec.Suspend && a.Adoption.Mode != app.TakeBeside { // there the switch is Flux's
-		a.PruneOnDelete = app.PruneKeep
+	if spec.Suspend && a.Adoption.Mode != policy.TakeBeside { // there the switch is Flux's
+		a.PruneOnDelete = policy.PruneKeep
 	}
 	a.Prune = a.PruneOnDelete
 }

@@ -10,9 +10,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/truce-gitops/truce/internal/dialect/reader"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -163,7 +163,7 @@ func (c *conditions) failed(r report.Report, reason string) {
 // stalled is not retried before the Kustomization changes.
 func (c *conditions) stalled(cr object.Object, r report.Report) {
 	read := &reading{}
-	read.app(cr, app.Policy{})
+	read.app(cr, policy.Policy{})
 	reason, message := read.refusal(r.Message)
 	if r.Reason == report.AccessDenied {
 		reason, message = accessDenied, r.Message

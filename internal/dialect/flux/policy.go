@@ -4,22 +4,22 @@ import (
 	"cmp"
 
 	"github.com/truce-gitops/truce/internal/dialect/reader"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // policy lays what the custom resource says over the process's policy, and that over the defaults.
-func (r *reading) policy(cr object.Object, spec KustomizationSpec, process app.Policy) app.Policy {
-	p := r.Policy(cr, process, app.AdditionsPeople)
-	p.Remediation = cmp.Or(process.Remediation, app.Remediate)
+func (r *reading) policy(cr object.Object, spec KustomizationSpec, process policy.Policy) policy.Policy {
+	p := r.Policy(cr, process, policy.AdditionsPeople)
+	p.Remediation = cmp.Or(process.Remediation, policy.Remediate)
 	block := r.remediation(cr, spec.Remediation)
 	if block == nil {
 		return p
 	}
-	p.Remediation, p.Spacing = app.ReportOnly, 0
+	p.Remediation, p.Spacing = policy.ReportOnly, 0
 	if block.Remediate != nil && *block.Remediate {
-		p.Remediation = app.Remediate
+		p.Remediation = policy.Remediate
 	}
 	if block.Remediate == nil && !r.HasProblem("spec.remediation") {
 		r.Note("remediation is set without remediate: true, so drift is reported and left alone")

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/model/release/chart"
 	"github.com/truce-gitops/truce/internal/report"
@@ -29,7 +30,7 @@ import (
 
 func TestKustomizationsBecomeApps(t *testing.T) {
 	golden.Run(t, "testdata/app/*.txtar", func(t *testing.T, in golden.Files) string {
-		return appText(Kustomizations{}.App(parse(t, in.Need(t, "cr.yaml")), app.Policy{}))
+		return appText(Kustomizations{}.App(parse(t, in.Need(t, "cr.yaml")), policy.Policy{}))
 	})
 }
 
@@ -37,7 +38,7 @@ func TestKustomizationsBecomeApps(t *testing.T) {
 func TestADependencyIsReadyAsInFlux(t *testing.T) {
 	golden.Run(t, "testdata/dependency/*.txtar", func(t *testing.T, in golden.Files) string {
 		self := parse(t, in.Need(t, "cr.yaml"))
-		on := Kustomizations{}.App(self, app.Policy{}).DependsOn
+		on := Kustomizations{}.App(self, policy.Policy{}).DependsOn
 		var out strings.Builder
 		for _, text := range strings.Split(in.Need(t, "cases"), "=== ")[1:] {
 			title, text, _ := strings.Cut(text, "\n")

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -20,7 +21,7 @@ import (
 func (Commands) Summarize(cr object.Object) dialect.Summary {
 	var s kustomizev1.KustomizationStatus
 	reader.DecodeStatus(cr, &s)
-	t := summarize(cr, Kustomizations{}.App(cr, app.Policy{}), s.Conditions, s.ObservedGeneration)
+	t := summarize(cr, Kustomizations{}.App(cr, policy.Policy{}), s.Conditions, s.ObservedGeneration)
 	t.Revision, t.History = s.LastAppliedRevision, historyEntries(s.History)
 	if s.Inventory != nil {
 		t.Objects = entries(s.Inventory.Entries)

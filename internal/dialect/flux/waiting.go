@@ -9,9 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/truce-gitops/truce/internal/dialect/reader"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -105,7 +105,7 @@ func isUnreadyForLong(cr object.Object, r report.Report) bool {
 // timeoutOf is how long a run waits for health.
 func timeoutOf(cr object.Object) time.Duration {
 	read := &reading{}
-	return read.app(cr, app.Policy{}).Timeout
+	return read.app(cr, policy.Policy{}).Timeout
 }
 
 // waitCause is what the pods of the first object that is not there yet report, or why it cannot be judged, as the end of a sentence.

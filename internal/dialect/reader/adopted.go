@@ -4,12 +4,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // Adopted reads the annotations about an adoption: how it was made (truce.dev/adopted), and into the passage when, and what has ended it.
-func (r *Reader) Adopted(cr object.Object, passage app.Adoption) (how string, read app.Adoption) {
+func (r *Reader) Adopted(cr object.Object, passage policy.Adoption) (how string, read policy.Adoption) {
 	how, _ = cr.Annotation(AdoptedKey)
 	passage.Lost, _ = cr.Annotation(LostKey)
 	if text, there := cr.Annotation(AdoptedAtKey); there {

@@ -5,8 +5,8 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // The annotations of truce on the custom resource of an app, whatever its dialect.
@@ -25,12 +25,12 @@ const (
 
 // Policy lays what the annotations say over the process's policy, and that over the defaults. What becomes of additions by default,
 // and what is done about drift, is the dialect's.
-func (r *Reader) Policy(cr object.Object, process app.Policy, additions app.ManualChanges) app.Policy {
-	return app.Policy{
-		Mode:      cmp.Or(ReadEnum(r, cr, ModeKey, app.Enforce, app.Observe, app.Release), process.Mode, app.Enforce),
-		Claims:    cmp.Or(ReadEnum(r, cr, ClaimsKey, app.ClaimsCede, app.ClaimsReport, app.ClaimsOff), process.Claims, app.ClaimsCede),
-		Pause:     cmp.Or(ReadEnum(r, cr, PauseKey, app.PauseReport, app.PauseCorrect), process.Pause, app.PauseReport),
-		Additions: cmp.Or(ReadEnum(r, cr, AdditionsKey, app.AdditionsCorrect, app.AdditionsReport, app.AdditionsAllow), process.Additions, additions),
+func (r *Reader) Policy(cr object.Object, process policy.Policy, additions policy.ManualChanges) policy.Policy {
+	return policy.Policy{
+		Mode:      cmp.Or(ReadEnum(r, cr, ModeKey, policy.Enforce, policy.Observe, policy.Release), process.Mode, policy.Enforce),
+		Claims:    cmp.Or(ReadEnum(r, cr, ClaimsKey, policy.ClaimsCede, policy.ClaimsReport, policy.ClaimsOff), process.Claims, policy.ClaimsCede),
+		Pause:     cmp.Or(ReadEnum(r, cr, PauseKey, policy.PauseReport, policy.PauseCorrect), process.Pause, policy.PauseReport),
+		Additions: cmp.Or(ReadEnum(r, cr, AdditionsKey, policy.AdditionsCorrect, policy.AdditionsReport, policy.AdditionsAllow), process.Additions, additions),
 		Spacing:   process.Spacing,
 	}
 }
@@ -39,7 +39,7 @@ func (r *Reader) Policy(cr object.Object, process app.Policy, additions app.Manu
 func (r *Reader) CheckAgreement(cr object.Object) {
 	claims, _ := cr.Annotation(ClaimsKey)
 	pause, _ := cr.Annotation(PauseKey)
-	if why := (app.Policy{Claims: app.Claims(claims), Pause: app.ManualChanges(pause)}).Contradiction(); why != "" {
+	if why := (policy.Policy{Claims: policy.Claims(claims), Pause: policy.ManualChanges(pause)}).Contradiction(); why != "" {
 		r.Problem("annotation "+PauseKey, "%s", why)
 	}
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // swept judges one object that left Git, with the annotations and labels that it has in the cluster.
@@ -64,9 +64,9 @@ func TestAnObjectSaysItselfWhetherItIsPruned(t *testing.T) {
 		{nil, m{argo + "sync-options": "Delete=confirm"}, "deleted", "kept: pruning is off leaving", "forgotten"},
 	} {
 		got := []string{
-			swept(decide.PruneInput{Policy: app.PruneDelete}, c.labels, c.annotations),
-			swept(decide.PruneInput{Policy: app.PruneReport}, c.labels, c.annotations),
-			swept(decide.PruneInput{Policy: app.PruneDelete, AppDeleted: true}, c.labels, c.annotations),
+			swept(decide.PruneInput{Policy: policy.PruneDelete}, c.labels, c.annotations),
+			swept(decide.PruneInput{Policy: policy.PruneReport}, c.labels, c.annotations),
+			swept(decide.PruneInput{Policy: policy.PruneDelete, AppDeleted: true}, c.labels, c.annotations),
 		}
 		if diff := cmp.Diff([]string{c.pruned, c.off, c.withApp}, got); diff != "" {
 			t.Errorf("labels %v, annotations %v (-want +got):\n%s", c.labels, c.annotations, diff)

@@ -78,7 +78,7 @@ func Inspect(e Evidence) (Workload, bool, error) {
 	r.Live, _ = field.ValueAt(map[string]any(e.Object), r.Claim.Path)
 	r.hold(e, owners)
 	r.Writer = attribution.Attribute(attribution.Case{
-		Path: r.Claim.Path, Live: redact.HideValue(r.Live), UID: e.Object.UID(), Now: e.Now, Claim: r.Claim, Hasher: e.Hasher,
+		Path: r.Claim.Path, Live: redact.HideValue(r.Live), UID: e.Object.UID(), Now: e.Now, Scaler: r.Claim.Scaler(), Hasher: e.Hasher,
 		Writer: writerOf(owners, r.Claim.Path),
 	}, attribution.Statements{})
 	r.judge()

@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/reconcile"
 )
 
@@ -105,7 +106,7 @@ func (l *clusterScan) listApplications(ctx context.Context) error {
 		return nil
 	}
 	for _, o := range found {
-		a := argocd.Applications{}.App(o, app.Policy{})
+		a := argocd.Applications{}.App(o, policy.Policy{})
 		options, _ := o.At("spec", "syncPolicy", "syncOptions").([]any)
 		l.apps[o.Name()] = append(l.apps[o.Name()], application{
 			key: a.Key, ignore: a.Ignore, respect: slices.Contains(options, any("RespectIgnoreDifferences=true")),

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/joined"
@@ -176,7 +177,7 @@ func (t *finder) want(d document, k Kind, by *wanted) {
 // app reads a custom resource. The revision is empty: a working tree has none.
 func (t *finder) app(d document, k Kind) app.App {
 	const digits = 40
-	return t.placeCharts(k.Apps.App(d.object, app.Policy{}), d.object).AtRevision(strings.Repeat("0", digits), t.files)
+	return t.placeCharts(k.Apps.App(d.object, policy.Policy{}), d.object).AtRevision(strings.Repeat("0", digits), t.files)
 }
 
 // ready are the apps that can be rendered now. Those whose GitRepository nothing has described yet come after all others, since one of these

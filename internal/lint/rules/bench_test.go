@@ -10,8 +10,8 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/rules"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
@@ -81,7 +81,7 @@ func many(b *testing.B, n int) discover.Discovery {
 		cr, manifest := fmt.Sprintf("clusters/one/%d.yaml", i), fmt.Sprintf("apps/%d/all.yaml", i)
 		of := write(cr, fmt.Sprintf(manyCR, i, max(i-1, 0)))[0]
 		write(fmt.Sprintf("apps/%d/kustomization.yaml", i), "{apiVersion: kustomize.config.k8s.io/v1beta1, kind: Kustomization, metadata: {name: app}, resources: [all.yaml]}\n")
-		u := discover.Unit{Dialect: discover.Flux, App: flux.Kustomizations{}.App(of.Data, app.Policy{}), Resource: of.Data, File: cr, Line: 1, Reads: []string{manifest}}
+		u := discover.Unit{Dialect: discover.Flux, App: flux.Kustomizations{}.App(of.Data, policy.Policy{}), Resource: of.Data, File: cr, Line: 1, Reads: []string{manifest}}
 		set, err := desired.NormalizeUnmarked(write(manifest, fmt.Sprintf(manyObjects, i)), "", func(object.GVK) desired.Scope { return desired.Namespaced })
 		if err != nil {
 			b.Fatal(err)

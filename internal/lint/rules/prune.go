@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 func pruneDisabled() rule {
@@ -96,7 +97,7 @@ func unpruned(u *discover.Unit) (at, says string) {
 	switch {
 	case u.Dialect == discover.Flux && u.Resource.At("spec", "prune") == false:
 		return "spec.prune", "says prune: false"
-	case u.Dialect == discover.ArgoCD && u.App.Rollout != app.OnRequest && u.App.Prune != app.PruneDelete:
+	case u.Dialect == discover.ArgoCD && u.App.Rollout != app.OnRequest && u.App.Prune != policy.PruneDelete:
 		if options, _ := u.Resource.At("spec", "syncPolicy", "syncOptions").([]any); slices.Contains(options, any("Prune=false")) {
 			return "spec.syncPolicy.syncOptions", "has the sync option Prune=false"
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -83,7 +84,7 @@ func problemsOf(o object.Object) (problems []app.Problem, read bool) {
 	}
 	if reader := registry.AppDialects()[gvk]; reader != nil {
 		if gvk.Kind == "HelmRelease" { // the others are units
-			problems = reader.App(o, app.Policy{}).Problems
+			problems = reader.App(o, policy.Policy{}).Problems
 		}
 		return problems, true
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -129,7 +130,7 @@ func (s scaled) fate(count any, ignored ignoring) string {
 		text = fmt.Sprintf("every reconciliation of %s resets it to %v", s.unit.Name(), count)
 	case s.unit.Dialect == discover.ArgoCD && ignored.rule != "":
 		text = fmt.Sprintf("%s only hides that: without RespectIgnoreDifferences=true every sync of Argo CD resets it to %v", ignored.whose(s.unit), count)
-	case s.unit.Dialect == discover.ArgoCD && a.Rollout != app.OnRequest && a.Policy.Remediation == app.Remediate:
+	case s.unit.Dialect == discover.ArgoCD && a.Rollout != app.OnRequest && a.Policy.Remediation == policy.Remediate:
 		text = fmt.Sprintf("the self-heal of %s resets it to %v within seconds, again and again", s.unit.Name(), count)
 	case s.unit.Dialect == discover.ArgoCD:
 		text = fmt.Sprintf("every sync of %s resets it to %v", s.unit.Name(), count)

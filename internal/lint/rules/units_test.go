@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/ignore/jq"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
@@ -62,9 +63,9 @@ func unitOf(o render.Object) (discover.Unit, bool) {
 	u := discover.Unit{Resource: o.Data, File: o.File, Line: o.Line}
 	switch gvk := o.Data.GVK(); {
 	case gvk.Group == "kustomize.toolkit.fluxcd.io":
-		u.Dialect, u.App = discover.Flux, flux.Kustomizations{}.App(o.Data, app.Policy{})
+		u.Dialect, u.App = discover.Flux, flux.Kustomizations{}.App(o.Data, policy.Policy{})
 	case gvk.Group == "argoproj.io" && gvk.Kind == "Application":
-		u.Dialect, u.App = discover.ArgoCD, argocd.Applications{}.App(o.Data, app.Policy{})
+		u.Dialect, u.App = discover.ArgoCD, argocd.Applications{}.App(o.Data, policy.Policy{})
 	default:
 		return u, false
 	}
@@ -96,7 +97,7 @@ func rendered(t *testing.T, files tree, u *discover.Unit) {
 	if u.Err = err; err != nil {
 		return
 	}
-	of := app.App{Key: u.App.Key, Namespace: u.App.Namespace, DefaultNamespace: u.App.DefaultNamespace, Policy: app.Policy{Mode: app.Observe}}
+	of := app.App{Key: u.App.Key, Namespace: u.App.Namespace, DefaultNamespace: u.App.DefaultNamespace, Policy: policy.Policy{Mode: policy.Observe}}
 	of.DefaultNamespace.Name = cmp.Or(of.DefaultNamespace.Name, "default")
 	set, err := desired.Normalize(r.Objects, of, func(g object.GVK) desired.Scope {
 		return cmp.Or(scopes[g.Kind], map[bool]desired.Scope{true: desired.Namespaced, false: desired.Unserved}[desired.IsBuiltInGroup(g.Group)])

@@ -9,6 +9,7 @@ package app
 import (
 	"github.com/truce-gitops/truce/internal/model/decryption"
 	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"slices"
 	"strings"
 	"time"
@@ -101,7 +102,7 @@ type App struct {
 	// InSource reads what files of the source say about how it is rendered; nil for nothing. Misread is why that cannot be followed.
 	InSource         inSource `json:"-"`
 	Misread          error    `json:"-"`
-	DefaultNamespace DefaultNamespace
+	DefaultNamespace policy.DefaultNamespace
 
 	Interval       time.Duration // between full checks
 	SourceInterval time.Duration // the source is asked for a new revision at least so often; 0 leaves that to the source
@@ -151,12 +152,12 @@ type App struct {
 	// EndHooks are the events at which hooks run when the app is deleted; none where its objects stay then.
 	EndHooks []hook.End
 
-	Prune Prune
+	Prune policy.Prune
 	// PruneLimit is the number of objects that may be pruned within ten minutes without approval: nil for the default limits, math.MaxInt for any
 	// number. Kinds that hold data wait in any case.
 	PruneLimit *int
 	// PruneOnDelete says what becomes of the objects when the app itself is deleted; empty for the same as Prune.
-	PruneOnDelete Prune
+	PruneOnDelete policy.Prune
 	// AwaitTermination says that a deleted app ends only when its objects are gone, or after Timeout.
 	AwaitTermination bool
 	// KeepDefinitions says that CustomResourceDefinitions stay when the app is deleted, and with them the custom resources of others.
@@ -170,7 +171,7 @@ type App struct {
 	HealthExprs  []health.Custom // over Health, for objects of their kinds
 	HealthChecks []health.Check  // the objects that an app which waits for health waits for; none for all of its own
 	Validation   Validation
-	Policy       Policy
+	Policy       policy.Policy
 	Account      identity.Account    // as which every request about the app's objects is made, in the cluster that they are in
 	Kubeconfig   identity.Kubeconfig // of the cluster that the objects are in
 	MovedTo      string              // the cluster, by MovedToKey, in which the app goes on; empty for where its objects are
@@ -178,7 +179,7 @@ type App struct {
 	Member       project.Member   // the app as projects judge it
 	Project      *project.Project // that bounds it; nil for none. The controller looks it up
 	Ignore       ignore.Rules
-	Adoption     Adoption
+	Adoption     policy.Adoption
 
 	// LastCounts says that of several descriptions of an object in a source the last one counts (Argo CD). Else they are refused (Flux).
 	LastCounts bool
@@ -222,9 +223,6 @@ func (p Problem) String() string {
 	return p.Field + ": " + p.Reason
 }
 
-// Prune says what happens to objects that Git no longer names.
-type Prune string
-
 // Wait says whether an app is ready when its objects are applied, or only when they are healthy.
 type Wait string
 
@@ -233,10 +231,6 @@ type Validation string
 
 // The policies' values. The zero values are no policy: a dialect must choose.
 const (
-	PruneDelete Prune = "Delete" // remove them
-	PruneKeep   Prune = "Keep"   // leave them where they are
-	PruneReport Prune = "Report" // leave them, and count them as a difference: a person must request their removal
-
 	WaitApplied Wait = "Applied"
 	WaitHealthy Wait = "Healthy"
 

@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"io/fs"
 	"slices"
 	"strings"
@@ -32,9 +33,9 @@ type SyncRequest struct {
 	Revision string // instead of what the app follows, in the form of SourceKey.Revision
 	// Revisions are instead of what each of several sources follows, in their order; empty ones leave it so.
 	Revisions []string
-	Prune     Prune // instead of the app's; empty for the app's
-	// Mode is Preview for an order that only asks what would happen; empty for the app's.
-	Mode Mode
+	Prune     policy.Prune // instead of the app's; empty for the app's
+	// Mode is policy.Preview for an order that only asks what would happen; empty for the app's.
+	Mode policy.Mode
 	// Objects are the ones that are meant, by their group, kind, name and, where it is set, namespace; none means all.
 	Objects []object.ID
 	// MakeNamespace says that the namespace of the objects is created, whatever the app says about that.
@@ -81,13 +82,13 @@ func (o SyncRequest) Covers(id object.ID) bool {
 // BetweenRollouts is the app between rollouts: what its policy leaves to be asked for is not written, nor anything while a rule refuses it.
 func (a App) BetweenRollouts() App {
 	a.SyncRequest, a.IsRollingOut = SyncRequest{}, false
-	if (a.Rollout == OnRequest || a.isDenied()) && a.Policy.Mode == Enforce {
-		a.Policy.Mode = Await
+	if (a.Rollout == OnRequest || a.isDenied()) && a.Policy.Mode == policy.Enforce {
+		a.Policy.Mode = policy.Await
 	}
-	if a.Policy.Remediation == RemediateInRollouts {
-		a.Policy.Remediation = ReportOnly
-		if a.Prune == PruneDelete && a.Release == nil { // what the newest release has dropped and is still there was held, or has failed to go
-			a.Prune = PruneReport
+	if a.Policy.Remediation == policy.RemediateInRollouts {
+		a.Policy.Remediation = policy.ReportOnly
+		if a.Prune == policy.PruneDelete && a.Release == nil { // what the newest release has dropped and is still there was held, or has failed to go
+			a.Prune = policy.PruneReport
 		}
 	}
 	return a
@@ -96,8 +97,8 @@ func (a App) BetweenRollouts() App {
 // InRollout is the app while a new revision, or what an order asks for, is brought out.
 func (a App) InRollout() App {
 	a.IsRollingOut = true
-	if a.Policy.Remediation == RemediateInRollouts || a.SyncRequest.Token != "" {
-		a.Policy.Remediation = Remediate
+	if a.Policy.Remediation == policy.RemediateInRollouts || a.SyncRequest.Token != "" {
+		a.Policy.Remediation = policy.Remediate
 	}
 	if a.SyncRequest.MakeNamespace && a.DefaultNamespace.Name != "" {
 		a.DefaultNamespace.Make = true
@@ -106,7 +107,7 @@ func (a App) InRollout() App {
 	if a.SyncRequest.Prune != "" {
 		a.Prune = a.SyncRequest.Prune
 	}
-	if a.SyncRequest.Mode != "" && a.Policy.Mode == Enforce {
+	if a.SyncRequest.Mode != "" && a.Policy.Mode == policy.Enforce {
 		a.Policy.Mode = a.SyncRequest.Mode
 	}
 	return a
@@ -128,8 +129,8 @@ func (a App) AtRevision(commit string, files fs.FS) App {
 
 // ForObject is the app as it holds for one object: an order may be about others only.
 func (a App) ForObject(id object.ID) App {
-	if !a.SyncRequest.Covers(id) && a.Policy.Mode == Enforce {
-		a.Policy.Mode = Await
+	if !a.SyncRequest.Covers(id) && a.Policy.Mode == policy.Enforce {
+		a.Policy.Mode = policy.Await
 	}
 	return a
 }

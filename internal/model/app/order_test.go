@@ -1,6 +1,7 @@
 package app
 
 import (
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -13,11 +14,11 @@ func TestAnOrderIsAboutItsObjectsOnly(t *testing.T) {
 	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
 	other := web
 	other.Name = "other"
-	a := App{Policy: Policy{Mode: Enforce}, SyncRequest: SyncRequest{Token: "x", Objects: []object.ID{{Group: "apps", Kind: "Deployment", Name: "web"}}}}.InRollout()
-	if got := a.ForObject(web).Policy.Mode; got != Enforce {
+	a := App{Policy: policy.Policy{Mode: policy.Enforce}, SyncRequest: SyncRequest{Token: "x", Objects: []object.ID{{Group: "apps", Kind: "Deployment", Name: "web"}}}}.InRollout()
+	if got := a.ForObject(web).Policy.Mode; got != policy.Enforce {
 		t.Errorf("the object that is meant: %s", got)
 	}
-	if got := a.ForObject(other).Policy.Mode; got != Await {
+	if got := a.ForObject(other).Policy.Mode; got != policy.Await {
 		t.Errorf("another: %s", got)
 	}
 }
@@ -25,15 +26,15 @@ func TestAnOrderIsAboutItsObjectsOnly(t *testing.T) {
 func TestWhatIsWrittenBetweenRollouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		app     App
-		resting Policy
-		rolling Policy
+		resting policy.Policy
+		rolling policy.Policy
 	}{
-		"drift is put back":   {App{Policy: Policy{Mode: Enforce, Remediation: Remediate}}, Policy{Mode: Enforce, Remediation: Remediate}, Policy{Mode: Enforce, Remediation: Remediate}},
-		"drift in rollouts":   {App{Policy: Policy{Mode: Enforce, Remediation: RemediateInRollouts}}, Policy{Mode: Enforce, Remediation: ReportOnly}, Policy{Mode: Enforce, Remediation: Remediate}},
-		"rollouts on order":   {App{Rollout: OnRequest, Policy: Policy{Mode: Enforce, Remediation: RemediateInRollouts}}, Policy{Mode: Await, Remediation: ReportOnly}, Policy{Mode: Enforce, Remediation: Remediate}},
-		"observed all along":  {App{Rollout: OnRequest, Policy: Policy{Mode: Observe}}, Policy{Mode: Observe}, Policy{Mode: Observe}},
-		"reported all along":  {App{Policy: Policy{Mode: Enforce, Remediation: ReportOnly}}, Policy{Mode: Enforce, Remediation: ReportOnly}, Policy{Mode: Enforce, Remediation: ReportOnly}},
-		"an order for a look": {App{Policy: Policy{Mode: Enforce}, SyncRequest: SyncRequest{Token: "x", Mode: Preview}}, Policy{Mode: Enforce}, Policy{Mode: Preview, Remediation: Remediate}},
+		"drift is put back":   {App{Policy: policy.Policy{Mode: policy.Enforce, Remediation: policy.Remediate}}, policy.Policy{Mode: policy.Enforce, Remediation: policy.Remediate}, policy.Policy{Mode: policy.Enforce, Remediation: policy.Remediate}},
+		"drift in rollouts":   {App{Policy: policy.Policy{Mode: policy.Enforce, Remediation: policy.RemediateInRollouts}}, policy.Policy{Mode: policy.Enforce, Remediation: policy.ReportOnly}, policy.Policy{Mode: policy.Enforce, Remediation: policy.Remediate}},
+		"rollouts on order":   {App{Rollout: OnRequest, Policy: policy.Policy{Mode: policy.Enforce, Remediation: policy.RemediateInRollouts}}, policy.Policy{Mode: policy.Await, Remediation: policy.ReportOnly}, policy.Policy{Mode: policy.Enforce, Remediation: policy.Remediate}},
+		"observed all along":  {App{Rollout: OnRequest, Policy: policy.Policy{Mode: policy.Observe}}, policy.Policy{Mode: policy.Observe}, policy.Policy{Mode: policy.Observe}},
+		"reported all along":  {App{Policy: policy.Policy{Mode: policy.Enforce, Remediation: policy.ReportOnly}}, policy.Policy{Mode: policy.Enforce, Remediation: policy.ReportOnly}, policy.Policy{Mode: policy.Enforce, Remediation: policy.ReportOnly}},
+		"an order for a look": {App{Policy: policy.Policy{Mode: policy.Enforce}, SyncRequest: SyncRequest{Token: "x", Mode: policy.Preview}}, policy.Policy{Mode: policy.Enforce}, policy.Policy{Mode: policy.Preview, Remediation: policy.Remediate}},
 	} {
 		if diff := cmp.Diff(c.resting, c.app.BetweenRollouts().Policy); diff != "" {
 			t.Errorf("%s, resting (-want +got):\n%s", name, diff)
@@ -48,12 +49,12 @@ func TestWhatIsWrittenBetweenRollouts(t *testing.T) {
 func TestWhatIsPrunedBetweenRollouts(t *testing.T) {
 	for name, c := range map[string]struct {
 		app  App
-		want Prune
+		want policy.Prune
 	}{
-		"drift is put back":            {App{Prune: PruneDelete, Policy: Policy{Remediation: Remediate}}, PruneDelete},
-		"drift in rollouts":            {App{Prune: PruneDelete, Policy: Policy{Remediation: RemediateInRollouts}}, PruneReport},
-		"drift in rollouts, a release": {App{Prune: PruneDelete, Release: &release.Spec{}, Policy: Policy{Remediation: RemediateInRollouts}}, PruneDelete},
-		"nothing is pruned":            {App{Prune: PruneKeep, Release: &release.Spec{}, Policy: Policy{Remediation: RemediateInRollouts}}, PruneKeep},
+		"drift is put back":            {App{Prune: policy.PruneDelete, Policy: policy.Policy{Remediation: policy.Remediate}}, policy.PruneDelete},
+		"drift in rollouts":            {App{Prune: policy.PruneDelete, Policy: policy.Policy{Remediation: policy.RemediateInRollouts}}, policy.PruneReport},
+		"drift in rollouts, a release": {App{Prune: policy.PruneDelete, Release: &release.Spec{}, Policy: policy.Policy{Remediation: policy.RemediateInRollouts}}, policy.PruneDelete},
+		"nothing is pruned":            {App{Prune: policy.PruneKeep, Release: &release.Spec{}, Policy: policy.Policy{Remediation: policy.RemediateInRollouts}}, policy.PruneKeep},
 	} {
 		if got := c.app.BetweenRollouts().Prune; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)

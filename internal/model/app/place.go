@@ -20,16 +20,6 @@ type Manifests struct {
 	Include, Exclude string // globs against the path below the directory; "{a,b}" lists alternatives
 }
 
-// DefaultNamespace is the namespace of namespaced objects that name none. Its zero value is none: they are refused, as by Flux and Argo CD.
-type DefaultNamespace struct {
-	Name  string
-	Field string // of the custom resource that names it
-	// Make says whether it is made where it is missing. It has no owner then, and is not deleted with the app.
-	Make                bool
-	Labels, Annotations map[string]string // that it is to bear where it is made
-	FirstLabels         map[string]string // that it gets when it is made, and may lose
-}
-
 // inSource reads files of a source that say how it is rendered, over what the custom resource says. It may be used concurrently.
 type inSource interface {
 	// Over returns the app, or one of several sources of it, with what the files say laid over it; Misread says what is wrong with them.

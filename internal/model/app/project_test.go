@@ -8,6 +8,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/identity"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/project"
 )
 
@@ -16,7 +17,7 @@ func TestAnAppIsBoundByItsProject(t *testing.T) {
 	in := func(name string) app.App {
 		return app.App{
 			Member: project.Member{Project: name, Namespace: "argocd", Name: "web", Repositories: []string{"https://git.example/web"}, Destination: project.Destination{Server: "https://a", Name: "a", Namespace: "shop"}},
-			Policy: app.Policy{Mode: app.Enforce},
+			Policy: policy.Policy{Mode: policy.Enforce},
 		}
 	}
 	deleting := in("nowhere")
@@ -59,7 +60,7 @@ func TestAnAppIsBoundByItsProject(t *testing.T) {
 			if got.Account != c.account {
 				t.Errorf("account %+v", got.Account)
 			}
-			if mode := got.BetweenRollouts().Policy.Mode; (mode == app.Enforce) != (c.refused == "") {
+			if mode := got.BetweenRollouts().Policy.Mode; (mode == policy.Enforce) != (c.refused == "") {
 				t.Errorf("between rollouts the mode is %s", mode)
 			}
 		})

@@ -82,7 +82,7 @@ func newOwner(m map[string]any, ours Shape) (Entry, error) {
 		return e, nil
 	}
 	var err error
-	if e.Fields, err = NewShape(fields); err != nil {
+	if e.Fields, err = newShape(fields); err != nil {
 		return Entry{}, err
 	}
 	return e, nil

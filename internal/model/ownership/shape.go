@@ -33,8 +33,8 @@ func (n *node) leaf() bool {
 // owned reports whether the field itself is owned, be it by presence or by content.
 func (n *node) owned() bool { return len(n.children) == 0 || n.self }
 
-// NewShape reads fieldsV1 as decoded JSON.
-func NewShape(fieldsV1 map[string]any) (Shape, error) {
+// newShape reads fieldsV1 as decoded JSON.
+func newShape(fieldsV1 map[string]any) (Shape, error) {
 	room := make([]node, 0, countNodes(fieldsV1))
 	root, _, err := readNodes(fieldsV1, &room)
 	if err != nil {

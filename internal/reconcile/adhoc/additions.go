@@ -7,10 +7,10 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // FindAdditions lists the fields of the live object that others have added and that Git does not name, by its managedFields. Defaults of the
@@ -37,7 +37,7 @@ func (j Comparer) added(s Subject) ([]compare.Addition, error) {
 			return isFilled(j.Kinds, s.Live, a.Path) || len(a.Held) > 0 && !slices.ContainsFunc(a.Held, func(o ownership.Entry) bool { return !isUpdater(o) })
 		})
 	}
-	if j.cession() == app.ClaimsOff || len(all) == 0 {
+	if j.cession() == policy.ClaimsOff || len(all) == 0 {
 		return all, nil
 	}
 	claims := j.Claims.On(s)

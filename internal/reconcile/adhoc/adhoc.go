@@ -14,10 +14,10 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/mutation"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/schema"
 	"github.com/truce-gitops/truce/internal/render/desired"
@@ -38,7 +38,7 @@ type Subject struct {
 // Comparer is what holds for all subjects.
 type Comparer struct {
 	Claims  *ClaimFinder
-	Cession app.Claims // what claims lead to; empty for cede
+	Cession policy.Claims // what claims lead to; empty for cede
 	Health  health.Assessor
 	Mask    redact.Mask
 	Hasher  ownership.Hasher
@@ -95,7 +95,7 @@ func (j Comparer) findings(s Subject) ([]decide.Finding, error) {
 	}
 	p := decide.JudgeObject(decide.Input{
 		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compared, Hasher: j.Hasher, Mutators: s.Mutators, Catalogue: claim.Builtin(),
-		Claims: j.Claims.On(s), Policy: app.Policy{Mode: app.Preview, Claims: j.cession(), Remediation: app.Remediate, Additions: app.AdditionsReport},
+		Claims: j.Claims.On(s), Policy: policy.Policy{Mode: policy.Preview, Claims: j.cession(), Remediation: policy.Remediate, Additions: policy.AdditionsReport},
 	})
 	for i := range p.Findings {
 		p.Findings[i].Reason = explainReason(p.Findings[i])
@@ -124,9 +124,9 @@ func IsMutated(s Subject) (bool, error) {
 	return slices.ContainsFunc(differences, func(d compare.Difference) bool { return d.Kind == compare.Mutated }), nil
 }
 
-func (j Comparer) cession() app.Claims {
+func (j Comparer) cession() policy.Claims {
 	if j.Cession == "" {
-		return app.ClaimsCede
+		return policy.ClaimsCede
 	}
 	return j.Cession
 }

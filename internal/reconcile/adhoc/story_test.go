@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/schema"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
 	"github.com/truce-gitops/truce/internal/render"
@@ -45,7 +45,7 @@ func TestStories(t *testing.T) {
 			all = append(all, o.Data)
 		}
 		j := adhoc.Comparer{
-			Claims: adhoc.NewClaimFinder(all), Cession: app.Claims(strings.TrimSpace(f["claims"])), Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
+			Claims: adhoc.NewClaimFinder(all), Cession: policy.Claims(strings.TrimSpace(f["claims"])), Health: kstatus.Assessor{}, Hasher: ownership.NewHasher(), Kinds: schema.Builtin(),
 		}
 		return account(t, j, subjects)
 	})

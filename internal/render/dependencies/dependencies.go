@@ -16,7 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
@@ -27,7 +27,7 @@ import (
 // Repositories know how repositories of charts are reached. SpecOf may be called concurrently, and may block.
 type Repositories interface {
 	// SpecOf says what to fetch for a dependency, with the credentials that the home of an app has for its repository; the zero value has none.
-	SpecOf(ctx context.Context, home app.Key, d chartfile.Dependency) (source.Spec, error)
+	SpecOf(ctx context.Context, home object.ID, d chartfile.Dependency) (source.Spec, error)
 }
 
 // Charts brings the charts that others depend on. Its methods may be called concurrently.
@@ -43,7 +43,7 @@ type Charts struct {
 
 // wanted is one chart, as the apps of a home may fetch it.
 type wanted struct {
-	home                      app.Key
+	home                      object.ID
 	repository, name, version string
 }
 
@@ -130,7 +130,7 @@ func checked(files source.Tree, dir string, d chartfile.Dependency) (source.Tree
 }
 
 // fetched returns a chart of a repository: the one that was fetched before, as long as that holds.
-func (c *Charts) fetched(ctx context.Context, home app.Key, d chartfile.Dependency) (source.Tree, error) {
+func (c *Charts) fetched(ctx context.Context, home object.ID, d chartfile.Dependency) (source.Tree, error) {
 	if c.Fetch == nil {
 		return nil, errors.New(c.Why)
 	}
@@ -154,7 +154,7 @@ func (c *Charts) fetched(ctx context.Context, home app.Key, d chartfile.Dependen
 }
 
 // bring fetches a chart. That it cannot be fetched again is no error: it stays what it was.
-func (c *Charts) bring(ctx context.Context, home app.Key, d chartfile.Dependency, into *brought) error {
+func (c *Charts) bring(ctx context.Context, home object.ID, d chartfile.Dependency, into *brought) error {
 	now := time.Now()
 	spec, err := c.Repositories.SpecOf(ctx, home, d)
 	var got source.Artifact

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
@@ -56,7 +56,7 @@ type server struct {
 	refuses error
 }
 
-func (s *server) SpecOf(_ context.Context, home app.Key, d chartfile.Dependency) (source.Spec, error) {
+func (s *server) SpecOf(_ context.Context, home object.ID, d chartfile.Dependency) (source.Spec, error) {
 	s.asked = append(s.asked, home.Namespace+" "+d.Name+" "+d.Version)
 	return source.Spec{Chart: source.Chart{Name: d.Name, Version: d.Version}}, nil
 }
@@ -85,7 +85,7 @@ func webFiles(more ...string) files {
 }
 
 func requestFor(in source.Tree) render.Request {
-	return render.Request{Files: in, Path: "app/web", Home: app.Key{Kind: "HelmRelease", Namespace: "team"}, Chart: &release.Request{}}
+	return render.Request{Files: in, Path: "app/web", Home: object.ID{Kind: "HelmRelease", Namespace: "team"}, Chart: &release.Request{}}
 }
 
 func TestAChartIsCompletedOnce(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render"
 )
@@ -144,7 +145,7 @@ func inNamespace(r render.Object, a app.App, scope Scope) object.Object {
 // addMarks adds the labels by which the object is found: the dialect's, and ours where truce writes it.
 func addMarks(data object.Object, a app.App) {
 	more := maps.Clone(a.Labels)
-	if a.Policy.Mode != app.Observe {
+	if a.Policy.Mode != policy.Observe {
 		if more == nil {
 			more = map[string]string{}
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/overlay"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
@@ -33,7 +34,7 @@ func (t *trail) laid(a app.App) {
 }
 
 // destination notes which field of the custom resource says where an object goes that names no namespace.
-func (t *trail) destination(of app.Key, to app.DefaultNamespace) {
+func (t *trail) destination(of app.Key, to policy.DefaultNamespace) {
 	if len(t.places) > 0 || to.Field == "" || t.path.String() != ".metadata.namespace" || t.value != to.Name {
 		return
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
@@ -68,7 +69,7 @@ func plainly(a app.App) *render.Directory {
 func originStory(t *testing.T, a *txtar.Archive) (got string, want *txtar.File) {
 	t.Helper()
 	tree, dir, ask := memTree{fstest.MapFS{}}, ".", ""
-	of := app.App{DefaultNamespace: app.DefaultNamespace{Name: "default"}, Key: app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}}
+	of := app.App{DefaultNamespace: policy.DefaultNamespace{Name: "default"}, Key: app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}}
 	for i, f := range a.Files {
 		name, isInput := strings.CutPrefix(f.Name, "in/")
 		switch {

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/absent"
 	"github.com/truce-gitops/truce/internal/source"
@@ -41,9 +42,9 @@ func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error)
 	q := render.Request{Files: files, Path: a.Path, Namespace: a.Namespace, Overlay: a.Overlay}
 	switch {
 	case a.Release == nil:
-		q.Home = app.Key{Kind: a.Key.Kind, Namespace: a.Key.Namespace}
+		q.Home = object.ID{Kind: a.Key.Kind, Namespace: a.Key.Namespace}
 	case a.Source.Chart == "":
-		q.Home = app.Key{Kind: a.Key.Kind, Namespace: a.Source.Namespace}
+		q.Home = object.ID{Kind: a.Key.Kind, Namespace: a.Source.Namespace}
 	}
 	if a.Layout == app.AnyLayout && a.Release != nil {
 		return q, app.AnyLayout, nil

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/local"
@@ -30,7 +30,7 @@ func (r *reader) Render(_ context.Context, q render.Request) (render.Result, err
 // repositories have no credentials.
 type repositories struct{}
 
-func (repositories) SpecOf(_ context.Context, _ app.Key, d chartfile.Dependency) (source.Spec, error) {
+func (repositories) SpecOf(_ context.Context, _ object.ID, d chartfile.Dependency) (source.Spec, error) {
 	return source.Spec{Kind: source.HelmRepository, URL: d.Repository, Chart: source.Chart{Name: d.Name, Version: d.Version}}, nil
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -62,7 +63,7 @@ func (s Subject) describeApp() []string {
 	if s.App != nil && s.App.Suspended {
 		out = append(out, "The app is suspended: drift is seen, and nothing is written.")
 	}
-	if s.App != nil && s.App.Policy.Mode == app.Observe {
+	if s.App != nil && s.App.Policy.Mode == policy.Observe {
 		out = append(out, "It is in observe mode: what truce would do is reported, and nothing is written.")
 	}
 	for _, o := range s.Others {

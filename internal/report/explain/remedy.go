@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
@@ -78,7 +78,7 @@ func (s Subject) forCeded(f Field, x report.Finding) []string {
 	}
 	p, ok := f.exact()
 	switch {
-	case ok && s.App.Policy.Mode != app.Observe:
+	case ok && s.App.Policy.Mode != policy.Observe:
 		return []string{
 			fmt.Sprintf("Delete the field at %s: then there is nothing left to differ. truce lets go of it without a change of its value.", p.String()),
 			unclaim(x),
@@ -94,7 +94,7 @@ func (s Subject) forCeded(f Field, x report.Finding) []string {
 // forClaimed is about a claim that is not ceded.
 func (s Subject) forClaimed(f Field, x report.Finding) []string {
 	var out []string
-	if s.App.Policy.Claims != app.ClaimsCede {
+	if s.App.Policy.Claims != policy.ClaimsCede {
 		out = append(out, fmt.Sprintf("Cede the field to %s: set truce.dev/claims: cede on %s (it is %q now).", x.Claimant, s.App.Key, s.App.Policy.Claims))
 	}
 	if p, ok := f.exact(); ok {
@@ -127,11 +127,11 @@ func (s Subject) standing(x report.Finding) []string {
 		return []string{"truce puts Git's value back while it runs."}
 	case s.App.Suspended:
 		return []string{to + fmt.Sprintf("truce app resume %s -n %s.", s.App.Key.Name, s.App.Key.Namespace)}
-	case p.Mode == app.Observe:
+	case p.Mode == policy.Observe:
 		return []string{to + "set truce.dev/mode: enforce."}
-	case s.App.BetweenRollouts().Policy.Mode == app.Await:
+	case s.App.BetweenRollouts().Policy.Mode == policy.Await:
 		return []string{to + fmt.Sprintf("truce app sync %s -n %s.", s.App.Key.Name, s.App.Key.Namespace)}
-	case p.Remediation != app.Remediate:
+	case p.Remediation != policy.Remediate:
 		return []string{to + fmt.Sprintf("truce app sync %s -n %s, or let %s correct drift.", s.App.Key.Name, s.App.Key.Namespace, s.App.Key)}
 	}
 	return nil

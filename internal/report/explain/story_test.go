@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -129,7 +130,7 @@ func subject(t *testing.T, f golden.Files) explain.Subject {
 		s.App = &app.App{
 			Key: app.Key{Kind: about.Kind, Namespace: about.Namespace, Name: about.Name}, Path: about.Path, Suspended: about.Suspended,
 			Source: app.SourceKey{Kind: "GitRepository", Namespace: about.Namespace, Name: "demo"},
-			Policy: app.Policy{Mode: app.Mode(about.Mode), Claims: app.Claims(about.Claims), Remediation: app.Remediation(about.Remediation)},
+			Policy: policy.Policy{Mode: policy.Mode(about.Mode), Claims: policy.Claims(about.Claims), Remediation: policy.Remediation(about.Remediation)},
 		}
 		s.Revision = "main@sha1:0123456789abcdef0123456789abcdef01234567"
 	}

@@ -12,7 +12,7 @@ const (
 	briefNames     = 20
 	briefName      = 6 // letters, and fewer
 	functionFields = 30
-	chainOfImports = 13
+	chainOfImports = 12
 )
 
 // namesSayWhatTheyDo: a function of a package has no receiver that says what a short verb is about.

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/variables"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
@@ -67,7 +68,7 @@ func (b *offlineBuild) build(ctx context.Context, m view.Member) (app.App, []des
 	if err != nil {
 		return app.App{}, nil, err
 	}
-	a := flux.Kustomizations{}.App(cr, app.Policy{})
+	a := flux.Kustomizations{}.App(cr, policy.Policy{})
 	if len(a.Problems) > 0 {
 		return a, nil, exit.WithCode(exit.Render, fmt.Errorf("%s: %s: %s", a.Key, a.Problems[0].Field, a.Problems[0].Reason))
 	}

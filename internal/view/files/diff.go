@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/schema"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
 	"github.com/truce-gitops/truce/internal/render"
@@ -116,7 +117,7 @@ func (c comparison) doubts(subjects []adhoc.Subject, live int) {
 
 // scaled says of a count that was set as autoscalers do that the autoscaler may be missing from the file.
 func (c comparison) scaled(o report.Object) {
-	if c.query.Live == "" || c.query.Claims != app.ClaimsCede {
+	if c.query.Live == "" || c.query.Claims != policy.ClaimsCede {
 		return
 	}
 	for _, f := range o.Findings {

@@ -19,10 +19,10 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/admission"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/mutation"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/reconcile/adhoc"
 	"github.com/truce-gitops/truce/internal/reconcile/served"
@@ -198,8 +198,8 @@ func (g clusterState) expect(ctx context.Context, o desired.Object, now object.O
 
 // claimants lists those of the whole cluster, or else of the namespaces that the objects are in: who may not read the others
 // has none of their claimants either. They are not listed where they claim nothing.
-func (g clusterState) claimants(ctx context.Context, claims app.Claims, set desired.Set) ([]object.Object, error) {
-	if claims == app.ClaimsOff {
+func (g clusterState) claimants(ctx context.Context, claims policy.Claims, set desired.Set) ([]object.Object, error) {
+	if claims == policy.ClaimsOff {
 		return nil, nil
 	}
 	kinds := claim.Builtin().Kinds()

@@ -12,7 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"io"
 
-	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/source/egress"
@@ -26,7 +26,7 @@ type Query struct {
 	Live      string // a file of live objects; empty for the cluster
 	In        io.Reader
 	Namespace string // of objects that name none; empty for the context's
-	Claims    app.Claims
+	Claims    policy.Claims
 	Mask      redact.Mask
 	Health    health.Rules // see Rules
 	// RemoteBases says that what kustomizations name by its address is fetched.

@@ -25,8 +25,8 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/reconcile/served"
 	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/view/othercontroller"
@@ -100,7 +100,7 @@ func (x *inspection) installation(ctx context.Context) error {
 func (x *inspection) flag(i *Installation, flag, value string) {
 	switch flag {
 	case "--mode":
-		i.Observes = value == string(app.Observe)
+		i.Observes = value == string(policy.Observe)
 	case "--multi-tenant", "--default-service-account":
 		if value != "false" && (value != "" || flag == "--multi-tenant") {
 			i.Tenants = flag
@@ -226,17 +226,17 @@ func (x *inspection) others(ctx context.Context) error {
 
 // shared looks for apps of a kind that truce enforces although another controller has written their status last.
 func (x *inspection) shared(ctx context.Context, gvk object.GVK, f dialect.Apps) error {
-	policy := app.Policy{}
+	process := policy.Policy{}
 	if x.facts.Installed.Observes {
-		policy.Mode = app.Observe
+		process.Mode = policy.Observe
 	}
 	found, err := x.live.List(ctx, live.Interest{GVK: gvk, Depth: live.Full})
 	if err != nil && !errors.Is(err, live.ErrUnknownKind) {
 		return err
 	}
 	for _, cr := range found {
-		a := f.App(cr, policy)
-		if by := statusWriter(cr); a.Policy.Mode != app.Observe && !a.Suspended && by != "" && by != uninstall.Manager {
+		a := f.App(cr, process)
+		if by := statusWriter(cr); a.Policy.Mode != policy.Observe && !a.Suspended && by != "" && by != uninstall.Manager {
 			x.facts.Apps = append(x.facts.Apps, App{Name: a.Key.String(), Writer: by})
 		}
 	}

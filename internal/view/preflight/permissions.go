@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/permissions"
+	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 // toInstall is what an installation writes.
@@ -83,7 +84,7 @@ func (x *inspection) impersonation(ctx context.Context, who reviewer) error {
 			if err != nil && !errors.Is(err, live.ErrUnknownKind) {
 				return err
 			}
-			if slices.ContainsFunc(found, func(cr object.Object) bool { return usesAccount(f.App(cr, app.Policy{})) }) {
+			if slices.ContainsFunc(found, func(cr object.Object) bool { return usesAccount(f.App(cr, policy.Policy{})) }) {
 				return x.ask(ctx, rules, who)
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -132,7 +133,7 @@ func (r *Resource) readConditions(cr object.Object) {
 // readApplication translates an Application's sync and health into the words of a condition Ready.
 func (r *Resource) readApplication(cr object.Object) {
 	s := registry.Commands()[cr.GVK()].Summarize(cr)
-	a := registry.AppDialects()[cr.GVK()].App(cr, app.Policy{})
+	a := registry.AppDialects()[cr.GVK()].App(cr, policy.Policy{})
 	r.Suspended, r.Handled, r.Settled, r.Revision = s.State.Suspended, s.HandledRequest, s.Finished, s.Revision
 	r.Path = a.Path // its source is an address, and no custom resource
 	r.URL = redact.MaskText(cr.StringAt("spec", "source", "repoURL"))

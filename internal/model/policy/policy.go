@@ -1,4 +1,10 @@
-package app
+// Package policy answers: what may be written to an app's objects, and when?
+//
+// In: what a custom resource, a flag or an annotation says.
+// Out: Policy, with a Mode; Adoption, the passage from or to another controller; Prune; the DefaultNamespace.
+// Promise: values; nothing of one app but what is said of its writes.
+// Not here: the app that has a policy (app), what follows from it for one object (decide).
+package policy
 
 import "time"
 
@@ -24,18 +30,28 @@ type Claims string
 // Remediation says whether drift is put back.
 type Remediation string
 
+// Prune says what happens to objects that Git no longer names.
+type Prune string
+
 // ManualChanges says what is done about manual changes: about a workload that is scaled to 0 in spite of its autoscaler, and about
 // fields that are added.
 type ManualChanges string
 
-// The values of the policies, as annotations and flags spell them.
+// The values of Prune. The zero value is none of them: a dialect must choose.
+const (
+	PruneDelete Prune = "Delete" // remove them
+	PruneKeep   Prune = "Keep"   // leave them where they are
+	PruneReport Prune = "Report" // leave them, and count them as a difference: a person must request their removal
+)
+
+// The values of the other policies, as annotations and flags spell them.
 const (
 	Enforce Mode = "enforce"
 	Observe Mode = "observe"
 	Preview Mode = "preview"   // judged as Enforce would, and nothing is carried out: for one who asks what would happen
 	Suspend Mode = "suspended" // the app stands still; its drift is still seen
 	Release Mode = "release"   // as a custom resource says it: all is handed back, then observed; see Adoption
-	Await   Mode = "awaits"    // nothing is written until it is requested; see App.BetweenRollouts
+	Await   Mode = "awaits"    // nothing is written until it is requested; see app.App.BetweenRollouts
 
 	ClaimsCede   Claims = "cede"   // withhold claimed fields
 	ClaimsReport Claims = "report" // show claims, enforce Git
