@@ -2,7 +2,7 @@
 //
 // In: a kind.
 // Out: what translates its custom resources, its sources and its commands.
-// Promise: every kind that truce reads is listed here, and nowhere else.
+// Promise: every kind that truce reads is listed here; what people call it, and who may name it, is elsewhere.
 // Not here: the translations (dialect/flux, dialect/argocd), which of the kinds a cluster serves (controller).
 package registry
 
