@@ -143,7 +143,7 @@ func (c *Controller) chartFiles(ctx context.Context, s dialect.Source) (source.A
 	if err != nil {
 		return source.Artifact{}, err
 	}
-	return c.Fetcher.Fetch(ctx, spec)
+	return c.fetchUnlessRefused(ctx, s, spec)
 }
 
 func chartError(s dialect.Source, reason source.Reason, err error) error {

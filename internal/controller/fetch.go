@@ -42,12 +42,7 @@ func (c *Controller) fetchFiles(ctx context.Context, f dialect.Sources, cr objec
 	if spec.Kind == source.Git {
 		c.watchLocal(ctx, s.Key, spec.URL)
 	}
-	refused := c.refused(s)
-	if err := refused.awaits(s, spec, time.Now()); err != nil {
-		return source.Artifact{}, err
-	}
-	got, err := c.Fetcher.Fetch(ctx, spec)
-	c.setRefused(s, refused.after(s, spec, err, time.Now()))
+	got, err := c.fetchUnlessRefused(ctx, s, spec)
 	if err == nil {
 		return c.include(s, spec, got)
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -32,7 +33,7 @@ func (r refusedLogin) awaits(s dialect.Source, spec source.Spec, now time.Time) 
 // after is what is known after a fetch that ended so.
 func (r refusedLogin) after(s dialect.Source, spec source.Spec, err error, now time.Time) refusedLogin {
 	var e *source.Error
-	if !errors.As(err, &e) || e.Reason != source.AuthenticationFailed {
+	if !errors.As(err, &e) || e.Reason != source.AuthenticationFailed && !e.Rejected {
 		return refusedLogin{}
 	}
 	if r.spec != spec || r.request != s.Request {
@@ -41,6 +42,17 @@ func (r refusedLogin) after(s dialect.Source, spec source.Spec, err error, now t
 	pause := min(retrySource<<min(r.times, 8), longestRefusal, max(s.Interval, time.Second))
 	r.times, r.until, r.err = r.times+1, now.Add(pause), err
 	return r
+}
+
+// fetchUnlessRefused fetches for a source, unless the server has refused the same credentials a short time ago.
+func (c *Controller) fetchUnlessRefused(ctx context.Context, s dialect.Source, spec source.Spec) (source.Artifact, error) {
+	refused := c.refused(s)
+	if err := refused.awaits(s, spec, time.Now()); err != nil {
+		return source.Artifact{}, err
+	}
+	got, err := c.Fetcher.Fetch(ctx, spec)
+	c.setRefused(s, refused.after(s, spec, err, time.Now()))
+	return got, err
 }
 
 // refused returns what is known of the credentials of a source.

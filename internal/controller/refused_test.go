@@ -12,7 +12,12 @@ import (
 // TestRefusedCredentialsAreTriedLessOften: the pause doubles up to five minutes, or the interval; other credentials, a request and a success end it, and what is no
 // refusal has none.
 func TestRefusedCredentialsAreTriedLessOften(t *testing.T) {
-	refused := &source.Error{Reason: source.AuthenticationFailed, Err: errors.New("401")}
+	for _, refused := range []*source.Error{{Reason: source.AuthenticationFailed, Err: errors.New("401")}, {Reason: source.PullFailed, Rejected: true, Err: errors.New("401")}} {
+		testRefusals(t, refused)
+	}
+}
+
+func testRefusals(t *testing.T, refused *source.Error) {
 	for interval, want := range map[time.Duration][]time.Duration{
 		time.Hour:   {15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 5 * time.Minute, 5 * time.Minute},
 		time.Minute: {15 * time.Second, 30 * time.Second, time.Minute, time.Minute},

@@ -54,6 +54,8 @@ type Error struct {
 	Subject string // the URL without credentials, or the path
 	Reason  Reason // empty when the caller's own context ended
 	Err     error
+	// Rejected says that the server does not know the credentials that it was sent (HTTP 401): servers lock the accounts of who sends such often.
+	Rejected bool
 }
 
 // Error is the operation, the subject and the cause.

@@ -67,6 +67,14 @@ func refused(t testing.TB, s *chart.Store, spec source.Spec, reason source.Reaso
 	return err.Error()
 }
 
+// isRejected reports whether a fetch ends because the repository does not know the credentials.
+func isRejected(t testing.TB, s *chart.Store, spec source.Spec) bool {
+	t.Helper()
+	_, err := s.Fetch(t.Context(), spec)
+	var e *source.Error
+	return errors.As(err, &e) && e.Rejected
+}
+
 func versionOf(a source.Artifact) string {
 	v, _, _ := strings.Cut(a.Revision, "@")
 	return v
@@ -167,8 +175,11 @@ func TestWrongCredentialsAreNamedByTheirSecret(t *testing.T) {
 		t.Error(got)
 	}
 	spec := specOf(r, "", "")
+	if !isRejected(t, s, spec) {
+		t.Error("wrong credentials are tried again at once")
+	}
 	spec.Auth = source.Auth{}
-	if got := refused(t, s, spec, source.RepositoryFailed); !strings.Contains(got, "no credentials for it are given") {
+	if got := refused(t, s, spec, source.RepositoryFailed); !strings.Contains(got, "no credentials for it are given") || isRejected(t, s, spec) {
 		t.Error(got)
 	}
 }

@@ -21,6 +21,8 @@ func explain(bounded, ctx context.Context, spec source.Spec, err error) error {
 	if spec.Chart.Name != "" {
 		as.Reason = source.ChartPull
 	}
+	var answer *answerError
+	as.Rejected = errors.As(err, &answer) && answer.status == http.StatusUnauthorized && answer.presented
 	var list *tree.Error
 	if errors.As(err, &list) && list.Reason == source.LayerFailed {
 		as.Err = &tree.Error{Reason: as.Reason, Err: err}

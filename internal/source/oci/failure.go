@@ -55,6 +55,8 @@ func (s *Store) explain(bounded, ctx context.Context, spec source.Spec, err erro
 	a := spec.Auth
 	secrets := redact.KnownOf(a.SecretUser(), a.Password, a.BearerToken, a.RefreshToken, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy))
 	as := source.Error{Op: "fetch", Subject: spec.URL, Reason: source.PullFailed, Err: err}
+	var answer *errcode.ErrorResponse
+	as.Rejected = errors.As(err, &answer) && answer.StatusCode == http.StatusUnauthorized && isGiven(a)
 	return transport.Explain(bounded, ctx, as, plainWords(err, spec, secrets), secrets)
 }
 
@@ -108,10 +110,14 @@ func missingCredentials(spec source.Spec) string {
 	return "no credentials for it are given"
 }
 
+// isGiven reports whether there are credentials.
+func isGiven(a source.Auth) bool {
+	return a.Username != "" || a.BearerToken != "" || a.RefreshToken != ""
+}
+
 func answerWords(answer *errcode.ErrorResponse, spec source.Spec, secrets redact.Known) string {
 	text := fmt.Sprintf("the registry answers %d %s", answer.StatusCode, http.StatusText(answer.StatusCode))
-	given := spec.Auth.Username != "" || spec.Auth.BearerToken != "" || spec.Auth.RefreshToken != ""
-	switch {
+	switch given := isGiven(spec.Auth); {
 	case answer.StatusCode != http.StatusUnauthorized && answer.StatusCode != http.StatusForbidden:
 	case spec.Auth.Cloud.Cloud != provider.NoCloud:
 		text += " to the credentials of " + spec.Auth.Cloud.String()

@@ -60,6 +60,14 @@ func refused(t testing.TB, s *oci.Store, spec source.Spec, reason source.Reason)
 	return err.Error()
 }
 
+// isRejected reports whether a fetch ends because the registry does not know the credentials.
+func isRejected(t testing.TB, spec source.Spec) bool {
+	t.Helper()
+	_, err := newStore(t).Fetch(t.Context(), spec)
+	var e *source.Error
+	return errors.As(err, &e) && e.Rejected
+}
+
 func content(t testing.TB, a source.Artifact, name string) string {
 	t.Helper()
 	data, err := fs.ReadFile(a.Files, name)
@@ -227,8 +235,11 @@ func TestRefusedCredentialsAreNamedAndNotShown(t *testing.T) {
 		if !strings.Contains(text, "401 Unauthorized to the credentials of Secret apps/login") || strings.Contains(text, "hunter2") {
 			t.Error(text)
 		}
+		if !isRejected(t, spec) {
+			t.Error("wrong credentials are tried again at once")
+		}
 		spec.Auth = source.Auth{}
-		if text := refused(t, newStore(t), spec, source.PullFailed); !strings.Contains(text, "no credentials") {
+		if text := refused(t, newStore(t), spec, source.PullFailed); !strings.Contains(text, "no credentials") || isRejected(t, spec) {
 			t.Error(text)
 		}
 	}
