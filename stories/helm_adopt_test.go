@@ -16,7 +16,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
-// chartOfOthers has what makes it hard to take a release over: an autoscaled count, random values, and an object that will leave the chart. In the place
+// chartOfOthers has what makes it hard to take a release over: an autoscaled count, random values, and an object that will leave the chart and ends with a
+// text whose last line the template does not end. In the place
 // of LABELS are those by which helm-controller marks objects.
 var chartOfOthers = strings.ReplaceAll(chartWithHPA, "  name: {{ .Release.Name }}\n", "  name: {{ .Release.Name }}LABELS\n") + `
 -- charts/web/templates/old.yaml --
@@ -24,7 +25,11 @@ apiVersion: v1
 kind: ConfigMap
 metadata:
   name: oldLABELS
-data: {a: "1"}
+data:
+  text: |
+    one
+    two
+{{- "" -}}
 `
 
 // installs has the stock helm install the chart as a controller does: with its marks, and under its field manager.

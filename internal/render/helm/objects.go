@@ -30,7 +30,7 @@ func (b *build) objects(out output) ([]render.Object, error) {
 	places := places{build: b, texts: map[string][]byte{}, seen: map[string]int{}}
 	for _, m := range slices.Concat(out.manifests, b.shownHooks(out.hooks)) {
 		file, line := places.of(m)
-		found, err := b.decode(file, []byte(m.Content))
+		found, err := b.decode(file, m.Content)
 		if err != nil {
 			return nil, err
 		}
@@ -62,18 +62,21 @@ func (b *build) shownHooks(hooks []*releasev1.Hook) []releaseutil.Manifest {
 }
 
 // decode reads a manifest. Flux's helm-controller has Kustomize label each one, which reads a plain yes as a string and not as a boolean.
-func (b *build) decode(file string, text []byte) ([]render.Object, error) {
+func (b *build) decode(file, text string) ([]render.Object, error) {
 	if b.request.Chart.Use != release.MakeObjects {
-		if found, err := render.Manifests(file, text); err == nil {
+		if found, err := render.Manifests(file, asPrinted(text)); err == nil {
 			return found, nil
 		}
 	}
 	return decodeManifest(file, text)
 }
 
+// asPrinted is a manifest as Helm prints it, with the end of a line behind it: that is a part of a text (|) which the manifest ends with.
+func asPrinted(text string) []byte { return []byte(text + "\n") }
+
 // decodeManifest reads a manifest as Helm does, for which the last of two equal keys counts.
-func decodeManifest(file string, text []byte) ([]render.Object, error) {
-	data, err := yaml.YAMLToJSON(text)
+func decodeManifest(file, text string) ([]render.Object, error) {
+	data, err := yaml.YAMLToJSON(asPrinted(text))
 	if err != nil {
 		return nil, &render.Error{File: file, Err: fmt.Errorf("what the template gives is no YAML: %w", err)}
 	}
@@ -142,7 +145,7 @@ func (b *build) usedDefinitions() (map[string]bool, error) {
 }
 
 func (b *build) definition(file, doc string) ([]render.Object, error) {
-	found, err := decodeManifest(file, []byte(doc))
+	found, err := decodeManifest(file, doc)
 	for i, o := range found {
 		found[i].Definition, found[i].Line = true, 1
 		if b.request.Chart.Use == release.MakeObjects {

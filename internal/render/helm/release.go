@@ -76,10 +76,10 @@ func (b *build) stored(ctx context.Context, r *releasev1.Release) (render.Result
 	return render.Result{Objects: objects, Rendered: true, Release: kept, Momentary: b.lookups.failed}, nil
 }
 
-// documents splits a stored manifest, in its order.
+// documents splits a stored manifest, in its order, into what output.text has put together.
 func documents(manifest string) []string {
 	var out []string
-	for part := range strings.SplitSeq("\n"+manifest, "\n---\n") {
+	for part := range strings.SplitSeq("\n"+strings.TrimSuffix(manifest, "\n"), "\n---\n") {
 		if strings.TrimSpace(part) != "" {
 			out = append(out, part)
 		}
@@ -120,7 +120,7 @@ func (b *build) release(out output, options common.ReleaseOptions) (*release.Rel
 func (b *build) hooks(all []*releasev1.Hook) ([]hook.Hook, error) {
 	var out []hook.Hook
 	for i, h := range all {
-		found, err := b.decode(b.file(h.Path), []byte(h.Manifest))
+		found, err := b.decode(b.file(h.Path), h.Manifest)
 		if err != nil {
 			return nil, err
 		}

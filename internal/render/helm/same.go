@@ -88,7 +88,7 @@ func (b *build) isSame(out output, stored *releasev1.Release) bool {
 func (b *build) objectsByID(manifests []string) (map[object.ID]object.Object, error) {
 	out := map[object.ID]object.Object{}
 	for _, text := range manifests {
-		found, err := b.decode("", []byte(text))
+		found, err := b.decode("", text)
 		if err != nil {
 			return nil, err
 		}
