@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -67,6 +68,9 @@ func shownFile(name string) string {
 // readFile reads the objects of one file, or of the standard input for "-". A pipe is a file, too: diff -f <(helm template …).
 func readFile(name string, in io.Reader) (described, error) {
 	file, err := readWhole(name, in)
+	if err == nil && len(bytes.TrimSpace(file.data)) == 0 {
+		err = errors.New("it is empty")
+	}
 	if err != nil {
 		return described{}, fmt.Errorf("read %s: %w", file.name, local.SystemCause(err))
 	}
@@ -90,8 +94,6 @@ func readWhole(name string, in io.Reader) (singleFile, error) {
 		return file, err
 	case len(file.data) > maxFile:
 		return file, fmt.Errorf("more than %d MiB: %w", maxFile>>20, render.ErrLimit)
-	case len(bytes.TrimSpace(file.data)) == 0:
-		return file, fmt.Errorf("it is empty")
 	}
 	return file, nil
 }
