@@ -171,6 +171,7 @@ func (r *appRun) render(ctx context.Context) error {
 	}
 	res, err := r.engine.Render.Render(ctx, r.request)
 	if err != nil {
+		r.hideInputs(nil)
 		return r.unrendered(err)
 	}
 	if err := r.hide(res); err != nil {
@@ -334,7 +335,7 @@ func (r *appRun) suspended() report.Report {
 }
 
 func (r *appRun) stopped(at report.Stage, err error) report.Report {
-	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, redact.MaskText(r.asked.WithFields(err.Error()))
+	r.report.Stage, r.report.Reason, r.report.Message = at, report.ApplyFailed, r.redacted(err.Error())
 	var f *stageError
 	if errors.As(err, &f) {
 		r.report.Reason = f.reason

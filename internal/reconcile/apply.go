@@ -12,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
-	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"golang.org/x/sync/errgroup"
@@ -23,7 +22,7 @@ import (
 func (r *appRun) apply(ctx context.Context) error {
 	r.report.Images, r.applies = r.rendered.images, true
 	for _, err := range r.problems { // so far all are about objects that the stages before have left out
-		r.report.Refused = append(r.report.Refused, redact.MaskText(r.asked.WithFields(err.Error())))
+		r.report.Refused = append(r.report.Refused, r.redacted(err.Error()))
 	}
 	if err := r.compareLive(ctx); err != nil {
 		return err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/policy"
-	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -36,7 +35,7 @@ func (r *appRun) awaitDependencies(ctx context.Context) error {
 // awaitDependency ends a run before an app that it depends on is ready.
 func (r *appRun) awaitDependency(ctx context.Context, why string) error {
 	if err := r.announceObjects(ctx); err != nil {
-		r.report.Notes = append(r.report.Notes, "its objects are not known to other apps' prunes yet: "+redact.MaskText(err.Error()))
+		r.report.Notes = append(r.report.Notes, "its objects are not known to other apps' prunes yet: "+r.redacted(err.Error()))
 	}
 	return &stageError{report.DependencyNotReady, errors.New(why)}
 }

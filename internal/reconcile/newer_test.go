@@ -30,7 +30,7 @@ func TestWhatTheWatchHasToldIsNotForgottenForAnOlderSight(t *testing.T) {
 				t.Fatal(err)
 			}
 		},
-		"failed": func(w *objectReconcile) { w.keepProblem(errKeepsChanging) },
+		"failed": func(w *objectReconcile) { w.keepProblem(errKeepsChanging.Error()) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Health: map[health.Rules]health.Assessor{health.Reconciled: kstatus.Assessor{}}, Now: time.Now}, nil)

@@ -9,7 +9,6 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide/lifecycle"
-	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
 	"github.com/truce-gitops/truce/internal/report"
@@ -21,10 +20,7 @@ func (r *appRun) failRelease(ctx context.Context, cause error) {
 	if r.chart.made == nil || !r.writesRelease() || action == hook.Keep || !r.isLasting(cause) {
 		return
 	}
-	text := redact.MaskText(cause.Error())
-	if r.secrets != nil {
-		text = r.secrets.Text(text)
-	}
+	text := r.redacted(cause.Error())
 	what := map[hook.Step]string{hook.Install: "Release", hook.Upgrade: "Upgrade", hook.Rollback: "Rollback", hook.Uninstall: "Uninstall"}[action]
 	stage, failed := hook.Before, (*hooks.HookError)(nil)
 	if r.chart.stored[0].Stage == hook.Before && errors.As(cause, &failed) {
@@ -43,7 +39,7 @@ func (r *appRun) failRelease(ctx context.Context, cause error) {
 	r.reportAction(action, remedy.EndedFailed, text)
 	if r.cleansUp(action) {
 		if err := r.cleanUp(ctx, action); err != nil {
-			r.report.Notes = append(r.report.Notes, "cleanupOnFail: "+redact.MaskText(err.Error()))
+			r.report.Notes = append(r.report.Notes, "cleanupOnFail: "+r.redacted(err.Error()))
 		}
 	}
 	r.remedySoon()

@@ -16,7 +16,6 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/policy"
-	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -228,15 +227,6 @@ func (s *syncHooks) save(ctx context.Context, op inventory.Operation) error {
 	}
 	r.inventory = next
 	return nil
-}
-
-// redacted is a text that may be written down.
-func (r *appRun) redacted(text string) string {
-	text = redact.MaskText(r.asked.WithFields(text))
-	if r.secrets != nil {
-		text = r.secrets.Text(text)
-	}
-	return text
 }
 
 // report says how the hooks have run.

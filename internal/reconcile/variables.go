@@ -42,9 +42,23 @@ func (r *appRun) values(ctx context.Context) error {
 	return nil
 }
 
-// hide remembers what Secrets and encrypted files gave to the build, and refuses Secrets that are still encrypted.
+// hideInputs remembers what Secrets gave to the build, and what that has found in encrypted files: no message has it.
+func (r *appRun) hideInputs(decrypted []string) {
+	r.secrets = redact.KnownOrNil(slices.Concat(r.request.Variables.SecretValues(), decrypted, r.chartSecrets()))
+}
+
+// redacted is a text that may be written down: with the fields of the sources that it is about, and without what is secret.
+func (r *appRun) redacted(text string) string {
+	text = redact.MaskText(r.asked.WithFields(text))
+	if r.secrets != nil {
+		text = r.secrets.Text(text)
+	}
+	return text
+}
+
+// hide remembers what is secret of the build, and refuses Secrets that are still encrypted.
 func (r *appRun) hide(res render.Result) error {
-	r.secrets = redact.KnownOrNil(slices.Concat(r.request.Variables.SecretValues(), res.Secrets, r.chartSecrets()))
+	r.hideInputs(res.Secrets)
 	if r.app.Decryption.IsSet() {
 		return nil
 	}

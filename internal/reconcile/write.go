@@ -299,29 +299,6 @@ func (w *objectReconcile) bearsOurMark() bool {
 	return ownership.ApplyEntry(w.owners, ownership.Manager).Has(field.NewPath("metadata", "labels", object.PartOf))
 }
 
-// failed keeps why an object could not be brought in line. The next event, revision or full check tries again.
-func (w *objectReconcile) failed(err error) error {
-	w.keepProblem(err)
-	w.engine.queue.AppChanged(w.snap.owner)
-	w.engine.healthChanged(w.snap.owner)
-	w.engine.notifyListeners()
-	return err
-}
-
-func (w *objectReconcile) keepProblem(err error) {
-	r := w.managed
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.problem = w.snap.sensitive.Message(err.Error())
-	r.findings = w.masked(w.plan.Findings)
-	switch {
-	case w.live != nil && !r.knowsNewer(w.live):
-		r.keepHealth(w.engine, w.live)
-	case w.live == nil && w.fresh && r.health.Code != "": // what was seen of it is gone
-		r.health, r.podReport = w.healthOfAbsent(), nil
-	}
-}
-
 // masked are the findings as a person may read them.
 func (w *objectReconcile) masked(findings []decide.Finding) []report.Finding {
 	out := make([]report.Finding, len(findings))

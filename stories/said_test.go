@@ -1,0 +1,132 @@
+package stories
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/truce-gitops/truce/internal/model/policy"
+)
+
+// secretsFail is a chart that fails in as many ways as it has modes, each because of a value; and three Kustomizations that do.
+const secretsFail = `
+-- charts/web/Chart.yaml --
+apiVersion: v2
+name: web
+version: 1.0.0
+-- charts/web/values.schema.json --
+{"if": {"properties": {"mode": {"const": "schema"}}}, "then": {"properties": {"token": {"pattern": "^x$", "enum": ["x"], "maxLength": 3}}}}
+-- charts/web/templates/web.yaml --
+{{- if eq .Values.mode "fail" }}{{ fail (printf "no good: %s" .Values.token) }}{{ end }}
+{{- if eq .Values.mode "call" }}{{ mustRegexMatch (print "(" .Values.token) "x" }}{{ end }}
+{{- if eq .Values.mode "version" }}{{ semverCompare .Values.token "1.0.0" }}{{ end }}
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: "{{ .Release.Name }}"
+  labels: {a: "{{ if eq .Values.mode "label" }}{{ .Values.token }}{{ end }}"}
+data:
+  a: b
+{{- if eq .Values.mode "yaml" }}
+ {{ .Values.token }}: : {{ .Values.token }}
+{{- end }}
+{{- if eq .Values.mode "type" }}
+immutable: {{ .Values.token }}
+{{- end }}
+-- app/web.yaml --
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: NAMESPACE}
+spec:
+  replicas: ${token}
+  selector: {matchLabels: {a: b}}
+  template:
+    metadata: {labels: {a: b}}
+    spec: {containers: [{name: a, image: a}]}
+-- label/web.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: labelled, namespace: NAMESPACE, labels: {a: "${token}"}}
+-- held/web.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: held, namespace: NAMESPACE}
+data: {a: "${token}"}
+-- tried/web.yaml --
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: tried, namespace: NAMESPACE, labels: {a: "${token}"}}
+`
+
+// quoting is an admission policy that takes no write of truce to a ConfigMap while its namespace bears a label, and says what is in it.
+const quoting = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: NAMESPACE}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
+    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
+  validations:
+  - expression: "!(object.metadata.name in ['held', 'probe']) || request.options.?fieldManager.orValue('') != 'truce' || !('lock' in namespaceObject.metadata.labels)"
+    messageExpression: "'not today, ' + object.data.a"
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: NAMESPACE}
+spec: {policyName: NAMESPACE, validationActions: [Deny]}
+`
+
+// TestWhatFailsBecauseOfASecretIsSaidWithoutIt: a status, an Event and the log have the failure, and *** for the value.
+func TestWhatFailsBecauseOfASecretIsSaidWithoutIt(t *testing.T) {
+	w := offWorld(t, secretsFail)
+	log := w.logged(policy.Policy{})
+	w.Apply(t, "apiVersion: v1\nkind: Secret\nmetadata: {name: hidden, namespace: "+w.ns+"}\nstringData: {token: canary one}\n")
+	for mode, part := range map[string]string{
+		"fail": "no good: ***", "call": "mustRegexMatch", "version": "semverCompare", "label": "metadata.labels", "yaml": "web.yaml", "type": "immutable", "schema": "schema",
+	} {
+		w.release(mode, "  values: {mode: "+mode+"}\n  valuesFrom: [{kind: Secret, name: hidden, valuesKey: token, targetPath: token}]\n")
+		w.helmFails(mode, part)
+	}
+	for dir, mode := range map[string]string{"app": "client", "label": "none", "tried": "server"} {
+		w.app(dir+"-"+mode, "./"+dir, "interval: 1h\nprune: true\nvalidation: "+mode+"\npostBuild: {substituteFrom: [{kind: Secret, name: hidden}]}")
+		w.fails(dir+"-"+mode, map[string]string{"client": "replicas", "none": `"***"`, "server": `"***"`}[mode])
+	}
+	w.app("held", "./held", "interval: 1h\nprune: true\npostBuild: {substituteFrom: [{kind: Secret, name: hidden}]}")
+	w.ready("held")
+	w.Apply(t, strings.ReplaceAll(quoting, "NAMESPACE", w.ns))
+	w.remove("validatingadmissionpolicybindings", "validatingadmissionpolicies")
+	w.kubectl("label", "namespace/"+w.ns, "lock=on")
+	tries := 0
+	w.until("the policy to be in force", func() bool {
+		tries++
+		probe := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "probe", "namespace": w.ns}, "data": map[string]any{"a": strconv.Itoa(tries)},
+		}}
+		_, err := w.dynamic().Resource(configmaps).Namespace(w.ns).Apply(w.ctx, "probe", probe, metav1.ApplyOptions{FieldManager: "truce", Force: true})
+		return err != nil && strings.Contains(err.Error(), "not today")
+	})
+	w.byHand("held", "a", "by hand")
+	w.fails("held", "not today, ***")
+	run := w.truce()
+	_, got := run("app", "get", "held")
+	_, why := run("why", "configmap/held")
+	said := w.kubectl("get", "helmreleases.helm.toolkit.fluxcd.io", "-o", "yaml")
+	t.Log(strings.Join(messagesOf(said), "\n"))
+	w.showsNoCanary(said, log(), got, why)
+}
+
+// messagesOf are the lines of a text that have a message.
+func messagesOf(text string) []string {
+	var out []string
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "message: ") {
+			out = append(out, strings.TrimSpace(line))
+		}
+	}
+	return out
+}
