@@ -16,10 +16,12 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
-// chartOfOthers has what makes it hard to take a release over: an autoscaled count, random values, and an object that will leave the chart and ends with a
-// text whose last line the template does not end. In the place
-// of LABELS are those by which helm-controller marks objects.
-var chartOfOthers = strings.ReplaceAll(chartWithHPA, "  name: {{ .Release.Name }}\n", "  name: {{ .Release.Name }}LABELS\n") + `
+// chartOfOthers has what makes it hard to take a release over: an autoscaled count, random values, empty records in a pod template, and an object that will
+// leave the chart and ends with a text whose last line the template does not end. In the place of LABELS are those by which helm-controller marks objects.
+var chartOfOthers = strings.NewReplacer(
+	"  name: {{ .Release.Name }}\n", "  name: {{ .Release.Name }}LABELS\n",
+	"        resources:", "        securityContext: {seLinuxOptions: {}, capabilities: {}}\n        resources:",
+).Replace(chartWithHPA) + `
 -- charts/web/templates/old.yaml --
 apiVersion: v1
 kind: ConfigMap
@@ -266,13 +268,8 @@ func TestAReleaseThatHadFailedIsAdoptedAsItIs(t *testing.T) {
 	w.released("web", 2, "1.2.0")
 }
 
-// TestADefinitionOfAnAdoptedReleaseStays: helm-controller lists the definitions of the directory crds in status.inventory, under its marks, and never
-// deletes one (internal/inventory of helm-controller v1.6).
-func TestADefinitionOfAnAdoptedReleaseStays(t *testing.T) {
-	w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
-	w.installs("helm-controller", replaceNS(releasedBy["helm-controller"].marks, w.ns))
-	group := w.ns + ".stories.truce.dev"
-	w.piped(strings.NewReplacer("GROUP", group, "NS", w.ns).Replace(`
+// definitionOfOthers is one that helm-controller has made.
+const definitionOfOthers = `
 apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
 metadata:
@@ -283,7 +280,30 @@ spec:
   scope: Namespaced
   names: {kind: Thing, plural: things}
   versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}}]
-`), "create", "--field-manager=helm-controller")
+`
+
+// TestAReleaseWithDefinitionsIsAdopted: a definition of the directory crds is created once and not applied, so that nothing of it moves.
+func TestAReleaseWithDefinitionsIsAdopted(t *testing.T) {
+	named := strings.NewReplacer("GROUP", "NAMESPACE.stories.truce.dev", "NS", "NAMESPACE").Replace(definitionOfOthers)
+	w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", "")+"-- charts/web/crds/things.yaml --"+named)
+	w.installs("helm-controller", replaceNS(releasedBy["helm-controller"].marks, w.ns))
+	w.piped(strings.ReplaceAll(named, "NAMESPACE", w.ns), "create", "--field-manager=helm-controller")
+	w.start(policy.Policy{Mode: policy.Observe})
+	w.release("web", "  suspend: true\n")
+	t.Cleanup(func() { w.freed(helmReleases, "web") })
+	w.saysOf(w.truce(), 0, "adopt helmrelease/web --timeout 60s", "adopted (beside), 4 objects")
+	w.kubectl("delete", "helmrelease.helm.toolkit.fluxcd.io/web", "--timeout=2m")
+	w.goes(configmaps, "old")
+	w.kubectl("delete", "crd", "things."+w.ns+".stories.truce.dev") // fails where it is not there
+}
+
+// TestADefinitionOfAnAdoptedReleaseStays: helm-controller lists the definitions of the directory crds in status.inventory, under its marks, and never
+// deletes one (internal/inventory of helm-controller v1.6).
+func TestADefinitionOfAnAdoptedReleaseStays(t *testing.T) {
+	w := offWorld(t, strings.ReplaceAll(chartOfOthers, "LABELS", ""))
+	w.installs("helm-controller", replaceNS(releasedBy["helm-controller"].marks, w.ns))
+	group := w.ns + ".stories.truce.dev"
+	w.piped(strings.NewReplacer("GROUP", group, "NS", w.ns).Replace(definitionOfOthers), "create", "--field-manager=helm-controller")
 	w.start(policy.Policy{Mode: policy.Observe})
 	w.release("web", "  suspend: true\n")
 	t.Cleanup(func() { w.freed(helmReleases, "web") })

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -117,13 +118,19 @@ func (f *adoptFlags) adopt(ctx context.Context, c *Cluster, args []string) error
 	}
 	way := moveProgress{app: keys[0], done: done}
 	for _, o := range a.Detail.Report.Objects {
-		if o.Problem == "" {
-			way.moves = append(way.moves, report.ListedObject{ID: o.ID, Version: o.Version})
-		} else {
+		switch {
+		case o.Problem != "":
 			way.stays = append(way.stays, o)
+		case !isUnmanaged(o): // what is created once, and not applied, stays whose it is: a definition of a chart
+			way.moves = append(way.moves, report.ListedObject{ID: o.ID, Version: o.Version})
 		}
 	}
 	return f.end(ctx, c, way)
+}
+
+// isUnmanaged reports whether an object is there and is not applied, since Git asks not to.
+func isUnmanaged(o report.Object) bool {
+	return slices.ContainsFunc(o.Findings, func(f report.Finding) bool { return f.Kind == compare.Unmanaged })
 }
 
 func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) error {

@@ -69,7 +69,8 @@ func (s semantics) value(at place, sent, got any, there bool) bool {
 	return s.native && !at.literal && sameScalar(at.name, sent, got)
 }
 
-// omits reports whether the server leaves the value out: the zero value of a field that is no pointer.
+// omits reports whether the server leaves the value out: the zero value of a field that is no pointer, and an empty record that it drops
+// (sessionAffinityConfig of a Service).
 func (s semantics) omits(at place, sent any) bool {
 	switch {
 	case !s.native:
@@ -79,6 +80,8 @@ func (s semantics) omits(at place, sent any) bool {
 	}
 	switch v := sent.(type) {
 	case []any:
+		return len(v) == 0
+	case map[string]any:
 		return len(v) == 0
 	case string:
 		return v == "" // also of a volume's class, where it says none

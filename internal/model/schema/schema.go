@@ -16,7 +16,7 @@ import (
 )
 
 //go:generate go run ./gen
-//go:generate go run -C ../../../sandbox ./internal/defaults ../internal/model/schema/defaults.txt
+//go:generate go run -C ../../../sandbox ./internal/defaults ../internal/model/schema/defaults.txt ../internal/model/schema/optional.txt
 
 // kinds are the kinds of Kubernetes 1.37, a line for each kind, type and field:
 //

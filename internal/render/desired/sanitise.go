@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/schema"
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Sanitise returns a copy without what must not be sent in a server-side apply: status, server-set metadata, nulls,
 // stringData, quantities in another form than the server keeps, and empty maps and lists that mean nothing. Each of them would
 // be a false difference, a false conflict or a write without a change for ever (measured): the server stores its
-// own kinds in protobuf, which does not know an empty list from none.
+// own kinds in protobuf, which does not know an empty list or map from none, but an empty record.
 func Sanitise(o object.Object) object.Object {
 	c := o.Clone()
 	delete(c, "status")
@@ -72,12 +73,9 @@ func encodeStringData(o object.Object) {
 	}
 }
 
-// meaningful are maps of Kubernetes' own kinds whose presence says something though they are empty. Elsewhere absent and
-// empty are the same to the server.
-var meaningful = map[string]bool{
-	"emptyDir": true, "downwardAPI": true, "podSelector": true, "namespaceSelector": true, "objectSelector": true,
-	"selector": true, "labelSelector": true, "scopeSelector": true, "clusterRoleSelector": true,
-}
+// meaningful are maps of Kubernetes' own kinds whose presence says something though they are empty, beside the optional records: these are optional
+// records in some kinds, and in others maps or records that are always there. Elsewhere absent and empty are the same to the server.
+var meaningful = map[string]bool{"podSelector": true, "selector": true}
 
 // pruner drops nulls and, in Kubernetes' own kinds, empty lists and meaningless empty maps, and brings quantities into the server's form.
 type pruner struct {
@@ -102,7 +100,7 @@ func (p pruner) value(key string, v any, parent string) (any, bool) {
 		if p.builtIn || !literal[key] {
 			p.fields(v, key)
 		}
-		return v, len(v) > 0 || !p.builtIn || meaningful[key]
+		return v, len(v) > 0 || !p.builtIn || meaningful[key] || schema.IsOptionalRecord(key)
 	case []any:
 		if p.builtIn || !literal[key] {
 			p.items(v, key)

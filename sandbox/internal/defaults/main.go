@@ -1,5 +1,6 @@
-// Defaults writes internal/model/schema/defaults.txt of truce's own module: what Kubernetes' API server fills in where an object names nothing, by the
-// functions with which the server itself does it. `go generate ./internal/model/schema` calls it with the file's name.
+// Defaults writes two files of internal/model/schema in truce's own module. defaults.txt: what Kubernetes' API server fills in where an object names
+// nothing, by the functions with which the server itself does it. optional.txt: the fields of which an empty map says something.
+// `go generate ./internal/model/schema` calls it with their names.
 package main
 
 import (
@@ -43,8 +44,11 @@ func main() {
 }
 
 func writeFiles(args []string) error {
-	if len(args) != 1 {
-		return fmt.Errorf("want the name of the file, got %q", args)
+	if len(args) != 2 {
+		return fmt.Errorf("want the names of two files, got %q", args)
+	}
+	if err := os.WriteFile(args[1], []byte(optionalRecords()), 0o644); err != nil {
+		return err
 	}
 	found := table{}
 	for gvk := range legacyscheme.Scheme.AllKnownTypes() {
