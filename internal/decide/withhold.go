@@ -33,7 +33,7 @@ func withheld(in Input, findings []Finding) []field.Path {
 	}
 	for _, f := range findings {
 		if f.Verdict == Hold && !isHeldStuck(in, f) && !mutates(f) || f.Verdict == Contested {
-			all = append(all, f.Path)
+			all = append(all, heldPath(in, f.Path))
 		}
 	}
 	var out []field.Path
@@ -43,6 +43,18 @@ func withheld(in Input, findings []Finding) []field.Path {
 		}
 	}
 	return out
+}
+
+// heldPath is what is left out where a path is held: with the name of a list item that live lacks all of the item, which the server refuses without it.
+func heldPath(in Input, p field.Path) field.Path {
+	if !field.IsListKey(p) {
+		return p
+	}
+	item := p[:len(p)-1]
+	if _, there := field.ValueAt(in.Live, item); there {
+		return p
+	}
+	return item
 }
 
 // corrects reports whether exactly this path is corrected although a claimant has a right to it: the end of a pause.
