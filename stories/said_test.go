@@ -2,16 +2,14 @@ package stories
 
 import (
 	"strconv"
-	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
-// secretsFail is a chart that fails in as many ways as it has modes, each because of a value; and three Kustomizations that do.
+// secretsFail is a chart that fails in as many ways as it has modes, each because of a value; and the directories of Kustomizations that do.
 const secretsFail = `
 -- charts/web/Chart.yaml --
 apiVersion: v2
@@ -61,26 +59,6 @@ kind: ConfigMap
 metadata: {name: tried, namespace: NAMESPACE, labels: {a: "${token}"}}
 `
 
-// quoting is an admission policy that takes no write of truce to a ConfigMap while its namespace bears a label, and says what is in it.
-const quoting = `
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicy
-metadata: {name: NAMESPACE}
-spec:
-  failurePolicy: Fail
-  matchConstraints:
-    namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NAMESPACE}}
-    resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
-  validations:
-  - expression: "!(object.metadata.name in ['held', 'probe']) || request.options.?fieldManager.orValue('') != 'truce' || !('lock' in namespaceObject.metadata.labels)"
-    messageExpression: "'not today, ' + object.data.a"
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: NAMESPACE}
-spec: {policyName: NAMESPACE, validationActions: [Deny]}
-`
-
 // TestWhatFailsBecauseOfASecretIsSaidWithoutIt: a status, an Event and the log have the failure, and *** for the value.
 func TestWhatFailsBecauseOfASecretIsSaidWithoutIt(t *testing.T) {
 	w := offWorld(t, secretsFail)
@@ -98,35 +76,15 @@ func TestWhatFailsBecauseOfASecretIsSaidWithoutIt(t *testing.T) {
 	}
 	w.app("held", "./held", "interval: 1h\nprune: true\npostBuild: {substituteFrom: [{kind: Secret, name: hidden}]}")
 	w.ready("held")
-	w.Apply(t, strings.ReplaceAll(quoting, "NAMESPACE", w.ns))
-	w.remove("validatingadmissionpolicybindings", "validatingadmissionpolicies")
-	w.kubectl("label", "namespace/"+w.ns, "lock=on")
-	tries := 0
-	w.until("the policy to be in force", func() bool {
-		tries++
-		probe := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "probe", "namespace": w.ns}, "data": map[string]any{"a": strconv.Itoa(tries)},
+	w.lock(configmaps, "held", `messageExpression: "'not today, ' + object.data.a"`, func(ns string, try int) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "probe", "namespace": ns}, "data": map[string]any{"a": strconv.Itoa(try)},
 		}}
-		_, err := w.dynamic().Resource(configmaps).Namespace(w.ns).Apply(w.ctx, "probe", probe, metav1.ApplyOptions{FieldManager: "truce", Force: true})
-		return err != nil && strings.Contains(err.Error(), "not today")
 	})
 	w.byHand("held", "a", "by hand")
 	w.fails("held", "not today, ***")
 	run := w.truce()
 	_, got := run("app", "get", "held")
 	_, why := run("why", "configmap/held")
-	said := w.kubectl("get", "helmreleases.helm.toolkit.fluxcd.io", "-o", "yaml")
-	t.Log(strings.Join(messagesOf(said), "\n"))
-	w.showsNoCanary(said, log(), got, why)
-}
-
-// messagesOf are the lines of a text that have a message.
-func messagesOf(text string) []string {
-	var out []string
-	for line := range strings.Lines(text) {
-		if strings.Contains(line, "message: ") {
-			out = append(out, strings.TrimSpace(line))
-		}
-	}
-	return out
+	w.showsNoCanary(w.kubectl("get", "helmreleases.helm.toolkit.fluxcd.io", "-o", "yaml"), log(), got, why)
 }
