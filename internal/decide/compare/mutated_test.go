@@ -80,6 +80,12 @@ func TestWhatAdmissionChanged(t *testing.T) {
 			workload + "spec: {template: {spec: {containers: [{name: web, env: [{name: A}]}]}}}",
 			nil,
 		},
+		"an empty record": {
+			"the server may leave it out, as it does here",
+			"apiVersion: v1\nkind: Service\nspec: {sessionAffinityConfig: {}, ports: [{port: 80}]}",
+			"apiVersion: v1\nkind: Service\nspec: {ports: [{port: 80, protocol: TCP, targetPort: 80}], sessionAffinity: None}",
+			nil,
+		},
 		"a pointer that is gone": {
 			"false and 0 of a pointer are values",
 			workload + "spec: {template: {spec: {automountServiceAccountToken: false, securityContext: {runAsUser: 0}}}}",
