@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"os"
 	"slices"
 	"strings"
@@ -240,8 +241,7 @@ func (w *world) app(name, path, spec string) {
 // removeApps ends the story's apps of either dialect, objects and all, while truce still runs: whatever is left would hold up the end of
 // the namespace, and a truce for the whole cluster would find it without its repository.
 func (w *world) removeApps() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.t.Context()), 3*patience) // some have hundreds of objects
-	defer cancel()
+	ctx := context.WithoutCancel(w.t.Context())
 	d, err := dynamic.NewForConfig(w.Config())
 	if err != nil {
 		w.t.Error(err)
@@ -255,19 +255,31 @@ func (w *world) removeApps() {
 	}
 }
 
-// removeAll deletes all objects of a kind in a namespace, and waits for the end of the last.
+// removeAll deletes all objects of a kind in a namespace, and waits for the end of the last, as long as there are fewer of them within
+// [patience]. The API server deletes those of a collection one after the other, and ends such a request after a minute: it is sent again.
 func removeAll(ctx context.Context, all dynamic.ResourceInterface) error {
-	err := all.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
-	for err == nil {
-		var left *unstructured.UnstructuredList
-		if left, err = all.List(ctx, metav1.ListOptions{}); err == nil && len(left.Items) == 0 {
+	var refused error
+	fewest, since := math.MaxInt, time.Now()
+	for {
+		left, err := all.List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return err
+		}
+		switch n := len(left.Items); {
+		case n == 0:
 			return nil
+		case n < fewest:
+			fewest, since = n, time.Now()
+		case time.Since(since) > patience:
+			return errors.Join(fmt.Errorf("%d are left, such as %s", n, left.Items[0].GetName()), refused)
+		}
+		if slices.ContainsFunc(left.Items, func(o unstructured.Unstructured) bool { return o.GetDeletionTimestamp() == nil }) {
+			refused = all.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{})
 		}
 		<-tick.C
 	}
-	return err
 }
 
 func (w *world) manifest(name, path, spec string) string {
