@@ -63,8 +63,13 @@ func atRest(b *testing.B, truce string, n int) {
 	restart(x, truce, apps)
 }
 
-// restart looks at a truce that finds everything as it should be.
+// restart looks at a truce that finds everything as the one before it has left it: what another version has rendered, truce renders once more.
 func restart(x *box, truce string, apps int) {
+	before := x.child(truce)
+	before.rests()
+	x.askAll(apps)
+	before.rests()
+	before.stop()
 	begin := time.Now()
 	c := x.child(truce)
 	x.b.ReportMetric(c.rests().Sub(begin).Seconds(), "restart-s")

@@ -129,7 +129,7 @@ func assemble(t cluster.Target, version string, from cloning, by supervision) (*
 	if err != nil {
 		return nil, err
 	}
-	p.version, p.metrics, p.term = version, by.metrics, by.term
+	p.version, p.engine.Build, p.metrics, p.term = version, version, by.metrics, by.term
 	return p, nil
 }
 

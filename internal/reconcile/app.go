@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/absent"
+	"github.com/truce-gitops/truce/internal/render/basis"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/layout"
 	"github.com/truce-gitops/truce/internal/render/unmerged"
@@ -51,6 +52,7 @@ type appRun struct {
 	chart        chartRun      // zero for an app without a Helm release
 	secrets      *redact.Known // what Secrets and encrypted files gave to the build; nil for nothing
 	rendered     rendering
+	stored       string // what the inventory is to say of the render, see recordRender
 	set          desired.Set
 	built        string             // the digest of set
 	listed       map[object.ID]bool // in the inventory, see hasListed; nil until it is asked
@@ -169,6 +171,9 @@ func (r *appRun) render(ctx context.Context) error {
 	if err := r.inputs(ctx); err != nil {
 		return err
 	}
+	if known, err := r.recognize(ctx); known || err != nil {
+		return err
+	}
 	res, err := r.engine.Render.Render(ctx, r.request)
 	if err != nil {
 		r.hideInputs(nil)
@@ -186,6 +191,9 @@ func (r *appRun) render(ctx context.Context) error {
 		}
 	}
 	r.rendered = renderingOf(res)
+	r.state.mu.Lock()
+	r.state.basis = basis.Basis{}
+	r.state.mu.Unlock()
 	return nil
 }
 
@@ -200,21 +208,10 @@ func (r *appRun) unrendered(err error) error {
 	return &stageError{report.RenderFailed, err}
 }
 
-// inputs reads what the build needs besides files.
-func (r *appRun) inputs(ctx context.Context) error {
-	if r.app.Release != nil {
-		return r.chartRequest(ctx)
-	}
-	if err := r.engine.CompleteChart(ctx, &r.request); err != nil {
-		return &stageError{report.ClusterFailed, err}
-	}
-	r.state.mu.Lock()
-	r.state.chart = chartIn(r.request)
-	r.state.mu.Unlock()
-	return r.values(ctx)
-}
-
 func (r *appRun) normalize(ctx context.Context) error {
+	if r.rendered.recorded {
+		return nil
+	}
 	scopes, err := r.scopes(ctx)
 	if err != nil {
 		return &stageError{report.ClusterFailed, err}
@@ -299,7 +296,7 @@ func (r *appRun) scopes(ctx context.Context) (map[object.GVK]desired.Scope, erro
 
 // validate checks all objects before the first is applied, where the app asks for it: the whole revision or nothing.
 func (r *appRun) validate(ctx context.Context) error {
-	if r.app.Validation == app.ValidateNone || r.engine.Checkers[r.app.Validation] == nil {
+	if r.rendered.recorded || r.app.Validation == app.ValidateNone || r.engine.Checkers[r.app.Validation] == nil {
 		return nil
 	}
 	var all []error

@@ -27,6 +27,10 @@ func (r *appRun) apply(ctx context.Context) error {
 	if err := r.compareLive(ctx); err != nil {
 		return err
 	}
+	if r.rendered.recorded && slices.ContainsFunc(r.state.objects(), r.engine.isDue) {
+		r.engine.queue.EnqueueApp(r.app.Key)
+		return errAwaitsRender
+	}
 	if err := r.applyNamespace(ctx); err != nil {
 		return err
 	}

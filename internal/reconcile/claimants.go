@@ -19,8 +19,21 @@ import (
 
 // declareClaims registers what the revision's objects claim, before anything is applied.
 func (r *appRun) declareClaims(context.Context) error {
+	if r.rendered.recorded { // it claims nothing
+		return nil
+	}
 	r.engine.declareClaimants(r.app.Key, r.set.Data())
+	r.stored = r.describeRender()
+	r.rendered.reads = nil
 	return nil
+}
+
+// declares reports whether Git's newest revision of an app claims anything.
+func (e *Engine) declares(key app.Key) bool {
+	c := e.currentClaims()
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return len(c.git[key]) > 0
 }
 
 // declareClaimants picks those of an app's objects that may claim something.

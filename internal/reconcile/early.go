@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"encoding/json"
+	"maps"
 	"sync"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
@@ -61,6 +62,13 @@ func (h *earlyEvents) drop() {
 	defer h.mu.Unlock()
 	h.size = 0
 	clear(h.apps)
+}
+
+// peek returns what is held for an app, and goes on holding it.
+func (h *earlyEvents) peek(mark string) map[object.ID]*pendingEvent {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return maps.Clone(h.apps[mark])
 }
 
 // take returns what is held for an app, and holds nothing for it from now on.

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/variables"
+	"github.com/truce-gitops/truce/internal/render/basis"
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -89,6 +90,7 @@ type appState struct {
 	variables    *variables.Set   // of the newest render; nil for none
 	chart        *release.Request // the same, of objects of a chart
 	keys         *keys.Set        // of the newest render, without the keys themselves; nil for none
+	basis        basis.Basis      // of the render that the inventory knows, while the app is not rendered; unknown otherwise
 	inventory    *pendingInventory
 	checks       healthChecks
 	lostAdoption lostAdoption // zero for an app that is not lost

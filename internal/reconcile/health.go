@@ -116,6 +116,11 @@ func (e *Engine) ReadPods(ctx context.Context, id object.ID) (time.Time, error) 
 	if r == nil {
 		return time.Time{}, nil
 	}
+	if r.isFailing() && !r.hasText() { // the app is rendered for it
+		r.force()
+		e.enqueueOwner(id)
+		return r.nextRead(e.Now()), nil
+	}
 	selector, uid, err := r.workload(e)
 	if selector == "" || err != nil {
 		return time.Time{}, err
@@ -167,6 +172,13 @@ func (e *Engine) refusal(ctx context.Context, id object.ID) string {
 		return ""
 	}
 	return health.Refusal(newest.Reason, newest.Message)
+}
+
+// isFailing reports whether the object does not work.
+func (r *managedObject) isFailing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.podReport != nil
 }
 
 // workload returns how to find the pods of an object that does not work; an empty selector for one that works or has none.

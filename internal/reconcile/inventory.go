@@ -64,14 +64,8 @@ func (l *pendingInventory) clearIf(written *inventory.Record) {
 
 // loadInventory reads what earlier runs applied; for an app that is adopted, what the other controller applied.
 func (r *appRun) loadInventory(ctx context.Context) error {
-	l := r.state.inventory
-	if err := l.lock(ctx); err != nil {
-		return &stageError{report.RecordFailed, err}
-	}
-	err := r.load(ctx)
-	l.unlock()
-	if err != nil {
-		return &stageError{report.RecordFailed, err}
+	if err := r.lockedLoad(ctx); err != nil {
+		return err
 	}
 	if err := r.acceptMove(); err != nil {
 		return err
@@ -85,6 +79,20 @@ func (r *appRun) loadInventory(ctx context.Context) error {
 	}
 	if err := r.inheritEntries(ctx); err != nil {
 		return &stageError{report.ClusterFailed, err}
+	}
+	return nil
+}
+
+// lockedLoad is load when nothing else reads or writes the record.
+func (r *appRun) lockedLoad(ctx context.Context) error {
+	l := r.state.inventory
+	err := l.lock(ctx)
+	if err == nil {
+		err = r.load(ctx)
+		l.unlock()
+	}
+	if err != nil {
+		return &stageError{report.RecordFailed, err}
 	}
 	return nil
 }
@@ -142,6 +150,7 @@ func (r *appRun) load(ctx context.Context) (err error) {
 		for i := range r.inventory.Entries {
 			r.inventory.Entries[i].Judged = ""
 		}
+		r.inventory.Rendered = ""
 	}
 	return err
 }

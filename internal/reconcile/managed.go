@@ -137,6 +137,10 @@ func (r *managedObject) setDesired(o desired.Object, owner app.Key, last invento
 	if r.state.isDescribed() && sum == r.sum {
 		return false, nil
 	}
+	if r.state.isDescribed() && !r.text.Known() && o.Digest != "" && o.Digest == r.digest { // known from the inventory until now
+		r.text, r.sum = texts.Pack(o.GVK, text), sum
+		return false, nil
+	}
 	if r.state.isDescribed() {
 		if !r.previous.Known() && !r.state.isChanged() {
 			r.previous = r.text

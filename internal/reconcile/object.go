@@ -42,6 +42,10 @@ func (e *Engine) reconcileObject(ctx context.Context, id object.ID) (time.Time, 
 	if e.lookup(id) != r || !e.isDue(id) { // dropped while this waited for the lock, or the reconcile before has covered the event
 		return time.Time{}, nil
 	}
+	if !r.hasText() { // what Git wants is not rendered; the run that renders it compares the object
+		e.queue.EnqueueApp(r.ownedBy())
+		return time.Time{}, nil
+	}
 	w := objectReconcile{engine: e, managed: r}
 	return w.reconcile(ctx)
 }

@@ -67,7 +67,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 		rec.awaitWave(r.isLater(o, waves))
 		rec.knowDeployed(last[o.ID].Sent == "" && r.isDeployed())
 		rec.askConfirmation(r.engine.PruneRules.ConfirmationOf(o.Data))
-		changed, err := rec.setDesired(o, r.app.Key, last[o.ID], &r.engine.desiredTexts)
+		changed, err := r.describe(rec, o, last[o.ID])
 		rec.forgetExpiry(r.runsAgainSince(o.ID))
 		if err == nil {
 			err = rec.takeEarly(early[o.ID], r.engine)
@@ -82,6 +82,15 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 	r.renewed = r.renewed || len(left) > 0
 	r.state.wanted = wanted
 	return left, taken, nil
+}
+
+// describe takes in what the revision says of an object, or the inventory of one that is not rendered.
+func (r *appRun) describe(rec *managedObject, o desired.Object, last inventory.Entry) (changed bool, err error) {
+	if r.rendered.recorded {
+		rec.setRecorded(o, r.app.Key, last)
+		return false, nil
+	}
+	return rec.setDesired(o, r.app.Key, last, &r.engine.desiredTexts)
 }
 
 // claim is claimObject, with its error as a problem of the app.

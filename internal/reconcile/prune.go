@@ -26,7 +26,8 @@ func (r *appRun) updateInventory(ctx context.Context) error {
 	if len(r.unnamedEntries()) == 0 && len(r.problems) == 0 {
 		next.Guard = r.newGuard(r.inventory.Guard)
 	}
-	if slices.Equal(next.Entries, r.inventory.Entries) && next.Guard.Same(r.inventory.Guard) { // most commits touch few of the apps of a repository
+	next.Rendered = r.renderedAs(next)
+	if slices.Equal(next.Entries, r.inventory.Entries) && next.Guard.Same(r.inventory.Guard) && next.Rendered == r.inventory.Rendered { // most commits touch few of the apps of a repository
 		return nil
 	}
 	next.Revision = r.artifact.Revision
@@ -110,7 +111,7 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	r.countGuard(ctx, swept, len(meant))
 	err := swept.execute(ctx, &r.inventory, meant)
 	if err == nil && len(meant) == len(left) {
-		r.inventory.Guard = r.newGuard(r.inventory.Guard)
+		r.inventory.Guard, r.inventory.Rendered = r.newGuard(r.inventory.Guard), r.renderedAs(r.inventory)
 	}
 	err = r.engine.saveAfterPrune(ctx, r.inventory, err)
 	if gone := swept.deletedIDs(); len(gone) > 0 {

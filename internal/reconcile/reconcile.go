@@ -163,6 +163,7 @@ type Dependencies struct {
 	Queries    Queries // nil refuses rules with jq expressions
 	Hasher     ownership.Hasher
 	Mask       redact.Mask
+	Build      string // of this program: another one may render the same files to other objects
 	Now        func() time.Time
 	Observer   Observer            // nil for none
 	Journal    journal.Journal     // what happens is noted there; nil for nowhere

@@ -12,16 +12,20 @@ import (
 // rendering is what a run keeps of a render. The objects themselves are let go of as soon as the next stage has made its own of them:
 // a run may wait long, and after a start all runs wait at once.
 type rendering struct {
-	objects []render.Object     // until they are settled
-	named   map[object.ID]bool  // the objects of the revision, once they are settled
-	fresh   bool                // built, not taken from a cache
-	kinds   []object.GVK        // in their first object's order
-	defined map[object.GVK]bool // without versions: kinds whose CRDs it brings
-	images  []overlay.Container
+	objects []render.Object    // until they are settled
+	named   map[object.ID]bool // the objects of the revision, once they are settled
+	fresh   bool               // built, not taken from a cache
+	// recorded says that the objects are those of the inventory: nothing was rendered.
+	recorded  bool
+	momentary bool                // another render may give others
+	reads     []render.Read       // what the render has read, until the record has it
+	kinds     []object.GVK        // in their first object's order
+	defined   map[object.GVK]bool // without versions: kinds whose CRDs it brings
+	images    []overlay.Container
 }
 
 func renderingOf(r render.Result) rendering {
-	out := rendering{objects: r.Objects, fresh: r.Rendered, defined: map[object.GVK]bool{}}
+	out := rendering{objects: r.Objects, fresh: r.Rendered, momentary: r.Momentary, reads: r.Reads, defined: map[object.GVK]bool{}}
 	for _, o := range r.Objects {
 		gvk := o.Data.GVK()
 		if !slices.Contains(out.kinds, gvk) {

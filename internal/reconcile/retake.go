@@ -78,7 +78,7 @@ func (e *Engine) isTroubled(id object.ID) bool {
 	return r.problem != ""
 }
 
-// isDescribed reports whether it is known what Git wants of the object.
+// isDescribed reports whether it is known, beyond a digest, what Git wants of the object.
 func (e *Engine) isDescribed(id object.ID) bool {
 	r := e.lookup(id)
 	if r == nil {
@@ -86,7 +86,7 @@ func (e *Engine) isDescribed(id object.ID) bool {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.state.isDescribed()
+	return r.state.isDescribed() && r.text.Known()
 }
 
 // enqueueOwner asks for a run of the object's app.

@@ -10,7 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// MayChange reports whether a revision may change what an app describes: whether its render is not known. It builds nothing, and may be
+// MayChange reports whether a revision may change what an app describes: whether its render is neither in memory nor known from its inventory. It builds nothing, and may be
 // called concurrently. An app that never ran is touched.
 func (e *Engine) MayChange(key app.Key, a source.Artifact) bool {
 	known := e.knownApp(key)
@@ -18,15 +18,19 @@ func (e *Engine) MayChange(key app.Key, a source.Artifact) bool {
 		return true
 	}
 	known.mu.Lock()
-	now, values, keys, chart := known.app, known.variables, known.keys, known.chart
+	now, values, keys, chart, based := known.app, known.variables, known.keys, known.chart, known.basis
 	known.mu.Unlock()
 	if now.Key != key {
 		return true
 	}
-	q, _, err := layout.RequestOf(a.Files, now.AtRevision(a.Commit, a.Files))
+	now = now.AtRevision(a.Commit, a.Files)
+	q, _, err := layout.RequestOf(a.Files, now)
 	q.Variables, q.Decryption = values, keys
 	completeAsBefore(&q, chart)
-	return err != nil || !e.Cache.Holds(q)
+	if err != nil {
+		return true
+	}
+	return !based.Holds(q, e.dependsOn(now)) && !e.Cache.Holds(q)
 }
 
 // completeAsBefore puts into a request what a run has found out that the cluster serves: another one would ask again.

@@ -20,6 +20,20 @@ func (r *appRun) home() (tenancy.Access, error) {
 	return tenancy.AccessOf(r.engine.Home, r.app)
 }
 
+// inputs reads what the build needs besides files.
+func (r *appRun) inputs(ctx context.Context) error {
+	if r.app.Release != nil {
+		return r.chartRequest(ctx)
+	}
+	if err := r.engine.CompleteChart(ctx, &r.request); err != nil {
+		return &stageError{report.ClusterFailed, err}
+	}
+	r.state.mu.Lock()
+	r.state.chart = chartIn(r.request)
+	r.state.mu.Unlock()
+	return r.values(ctx)
+}
+
 // values reads the variables and the decryption keys of the run's app, as its account.
 func (r *appRun) values(ctx context.Context) error {
 	from, err := r.home()

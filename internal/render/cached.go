@@ -65,7 +65,7 @@ type keptObject struct {
 // Render implements Renderer. What several ask for at once is built once: the others wait for it, and build it themselves only where
 // that has failed.
 func (c *Cached) Render(ctx context.Context, r Request) (Result, error) {
-	key, err := requestKey(r)
+	key, err := r.Key()
 	if err != nil {
 		return Result{}, fmt.Errorf("render %s: %w", r.Path, err)
 	}
@@ -82,7 +82,7 @@ func (c *Cached) Render(ctx context.Context, r Request) (Result, error) {
 
 // Holds reports whether a render of the request would be answered from memory.
 func (c *Cached) Holds(r Request) bool {
-	key, err := requestKey(r)
+	key, err := r.Key()
 	if err != nil {
 		return false
 	}
@@ -144,8 +144,8 @@ func (c *Cached) build(ctx context.Context, key string, r Request) (Result, erro
 	return res, c.keep(key, rec.tree, res)
 }
 
-// requestKey names everything in the request but the files and the limits, which decide only whether a build ends.
-func requestKey(r Request) (string, error) {
+// Key names everything in the request but the files, the parts and the limits, which decide only whether a build ends.
+func (r Request) Key() (string, error) {
 	values, err := valuesDigest(r.Variables)
 	if err != nil {
 		return "", err

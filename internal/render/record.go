@@ -38,6 +38,9 @@ type Read struct {
 	Sum    string
 }
 
+// IsAbsent reports whether nothing was there.
+func (r Read) IsAbsent() bool { return r.Sum == absent }
+
 // record is a tree that notes every access. An access that fails for another reason than absence makes the record unusable.
 type record struct {
 	tree source.Tree

@@ -25,6 +25,9 @@ type Record struct {
 	AppUID   string
 	Revision string // the newest that was applied whole
 	Entries  []Entry
+	// Rendered says of what the entries were rendered, as the engine writes it, so that another process need not render to know that they are what
+	// Git describes. Empty where they may be something else: it goes with the first change of their names.
+	Rendered string
 	Guard    Guard
 	// Operation is how far the app's newest operation has come, where it has hooks.
 	Operation Operation
@@ -40,7 +43,7 @@ func Unverified(r Record, why string) Record {
 	if why == "" || len(r.Entries) == 0 {
 		return r
 	}
-	r.Unverified, r.Guard = why, Guard{Origin: Origin{Cluster: r.Guard.Origin.Cluster}} // a wrong cluster only keeps the app from going on
+	r.Unverified, r.Rendered, r.Guard = why, "", Guard{Origin: Origin{Cluster: r.Guard.Origin.Cluster}} // a wrong cluster only keeps the app from going on
 	r.Entries = slices.Clone(r.Entries)
 	for i := range r.Entries {
 		r.Entries[i].UID, r.Entries[i].Judged, r.Entries[i].Expires = "", "", 0
@@ -118,6 +121,9 @@ func editEntries(r Record, change func(map[object.ID]Entry)) Record {
 		all[e.ID] = e
 	}
 	change(all)
+	if len(all) != len(r.Entries) || slices.ContainsFunc(r.Entries, func(e Entry) bool { _, still := all[e.ID]; return !still }) {
+		r.Rendered = ""
+	}
 	r.Entries = make([]Entry, 0, len(all))
 	for _, e := range all {
 		r.Entries = append(r.Entries, e)

@@ -63,6 +63,7 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 			AppUID: maybe.Draw(t, "uid"), Revision: maybe.Draw(t, "revision"),
 		}
 		var entries []inventory.Entry
+		r.Rendered = maybe.Draw(t, "rendered")
 		for range rapid.IntRange(0, 9).Draw(t, "entries") {
 			e := inventory.Entry{
 				ID:      object.ID{Group: maybe.Draw(t, "g"), Kind: word.Draw(t, "k"), Namespace: maybe.Draw(t, "ns"), Name: word.Draw(t, "n")},

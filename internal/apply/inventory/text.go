@@ -26,7 +26,7 @@ type document struct {
 	Name      string     `json:"name"`
 	Space     string     `json:"namespace"`
 	UID       string     `json:"uid,omitempty"`
-	Revision  string     `json:"revision,omitempty"`
+	Revision  string     `json:"revision,omitempty"` // and of what it was rendered, see renderedAfter
 	Guard     *Guard     `json:"guard,omitempty"`
 	Operation *Operation `json:"operation,omitempty"`
 	Entries   [][]string `json:"entries"` // group, version, kind, namespace, name, uid, digest (and @resourceVersion, ~expiry), and for one that was found so: found
@@ -40,7 +40,7 @@ const (
 // FormatRecord writes a record as text: equal records print equal texts.
 func FormatRecord(r Record) ([]byte, error) {
 	d := document{
-		Format: format, Kind: r.App.Kind, Name: r.App.Name, Space: r.App.Namespace, UID: r.AppUID, Revision: r.Revision,
+		Format: format, Kind: r.App.Kind, Name: r.App.Name, Space: r.App.Namespace, UID: r.AppUID, Revision: revisionText(r),
 		Entries: make([][]string, 0, len(r.Entries)),
 	}
 	if r.Guard.Size != 0 || r.Guard.Origin != (Origin{}) || len(r.Guard.Pruned) > 0 {
@@ -73,7 +73,8 @@ func parseDocument(text []byte) (Record, error) {
 	if err != nil {
 		return Record{}, err
 	}
-	r := Record{App: app.Key{Kind: d.Kind, Namespace: d.Space, Name: d.Name}, AppUID: d.UID, Revision: d.Revision}
+	r := Record{App: app.Key{Kind: d.Kind, Namespace: d.Space, Name: d.Name}, AppUID: d.UID}
+	r.Revision, r.Rendered, _ = strings.Cut(d.Revision, renderedAfter)
 	if d.Guard != nil {
 		r.Guard = *d.Guard
 	}
@@ -131,6 +132,17 @@ func parseEntry(f []string) (Entry, error) {
 		return Entry{}, errors.New("an object without a name, kind or version")
 	}
 	return e, nil
+}
+
+// renderedAfter stands between the revision and of what it was rendered. A truce that does not know it reads a longer revision, which nothing is
+// decided by.
+const renderedAfter = "\n"
+
+func revisionText(r Record) string {
+	if r.Rendered == "" {
+		return r.Revision
+	}
+	return r.Revision + renderedAfter + r.Rendered
 }
 
 // judgedAt stands between the digest and the state in which the object was judged. A truce that does not know the mark reads another

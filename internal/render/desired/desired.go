@@ -104,7 +104,7 @@ func Normalize(rendered []render.Object, a app.App, scope func(object.GVK) Scope
 		}
 		seen[o.ID] = r
 	}
-	s.sort()
+	s.Sort()
 	return s, nil
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// sort puts the objects in their order. As in Argo CD a namespace or a definition comes no later than the objects that need it.
-func (s *Set) sort() {
+// Sort puts the objects in their order. As in Argo CD a namespace or a definition comes no later than the objects that need it.
+func (s *Set) Sort() {
 	first := map[need]int{}
 	for _, o := range s.Objects {
 		for _, n := range needsOf(o) {
