@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/pattern"
 	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source/sigv4"
 )
@@ -22,7 +22,7 @@ const (
 	stsAudience    = "sts.amazonaws.com"
 )
 
-var roleForm = regexp.MustCompile(`^arn:aws[a-z-]{0,20}:iam::[0-9]{1,30}:role/[\x21-\x7e]{1,512}$`)
+var roleForm = pattern.OnDemand(`^arn:aws[a-z-]{0,20}:iam::[0-9]{1,30}:role/[\x21-\x7e]{1,512}$`)
 
 // suffixes are the domains of AWS by the first part of a region, where it is not amazonaws.com.
 var suffixes = []struct{ prefix, suffix string }{
@@ -63,7 +63,7 @@ func (e *Exchange) AWS(ctx context.Context, id identity, region string) (sigv4.C
 
 func (e *Exchange) awsKeys(ctx context.Context, s subject, region string) (Credential, error) {
 	region = cmp.Or(region, e.Environment["AWS_REGION"], e.Environment["AWS_DEFAULT_REGION"])
-	if region != "" && !regionForm.MatchString(region) {
+	if region != "" && !regionForm().MatchString(region) {
 		return Credential{}, fmt.Errorf("%.64q is no region", region)
 	}
 	if s.TokenService != "" && !provider.IsTokenService(s.TokenService) {
@@ -105,7 +105,7 @@ func (r awsKeys) askForAccount(ctx context.Context, e *Exchange) (Credential, er
 	switch {
 	case role == "":
 		return Credential{}, fmt.Errorf("it lacks the annotation %s", roleAnnotation)
-	case !roleForm.MatchString(role):
+	case !roleForm().MatchString(role):
 		return Credential{}, fmt.Errorf("its annotation %s is no ARN of a role", roleAnnotation)
 	case r.region == "":
 		return Credential{}, errors.New("the region is not known; name it in spec.region")
@@ -207,7 +207,7 @@ func parseKeys(service string, data []byte) (Credential, error) {
 	return document.credential(service)
 }
 
-var roleNameForm = regexp.MustCompile(`^[\w+=,.@-]{1,128}$`)
+var roleNameForm = pattern.OnDemand(`^[\w+=,.@-]{1,128}$`)
 
 // instanceKeys asks the metadata service of an instance, in its version 2.
 func (e *Exchange) instanceKeys(ctx context.Context) (Credential, error) {
@@ -228,7 +228,7 @@ func (e *Exchange) instanceKeys(ctx context.Context) (Credential, error) {
 		return Credential{}, err
 	}
 	role, _, _ := strings.Cut(strings.TrimSpace(string(names)), "\n")
-	if !roleNameForm.MatchString(role) {
+	if !roleNameForm().MatchString(role) {
 		return Credential{}, errors.New("the instance has no role")
 	}
 	list.url += role

@@ -9,9 +9,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/truce-gitops/truce/internal/model/pattern"
 )
 
 // The annotations and the audience of a ServiceAccount's identity at Azure.
@@ -38,7 +39,7 @@ const (
 )
 
 // idForm is what may be a client or a tenant: a GUID, or the name of a tenant.
-var idForm = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$`)
+var idForm = pattern.OnDemand(`^[A-Za-z0-9][A-Za-z0-9.-]{0,127}$`)
 
 // azureToken returns a token for a scope.
 func (e *Exchange) azureToken(ctx context.Context, s subject, scope string) (Credential, error) {
@@ -82,7 +83,7 @@ func (r azureToken) askForAccount(ctx context.Context, e *Exchange, authority st
 		if a.value == "" {
 			return Credential{}, fmt.Errorf("it lacks the annotation %s", a.name)
 		}
-		if !idForm.MatchString(a.value) {
+		if !idForm().MatchString(a.value) {
 			return Credential{}, fmt.Errorf("its annotation %s is no ID", a.name)
 		}
 	}
@@ -102,7 +103,7 @@ func (e *Exchange) assertedToken(ctx context.Context, p ServicePrincipal, token,
 }
 
 func (e *Exchange) entraToken(ctx context.Context, p ServicePrincipal, secret string, values url.Values) (Credential, error) {
-	if !idForm.MatchString(p.Tenant) {
+	if !idForm().MatchString(p.Tenant) {
 		return Credential{}, errors.New("the tenant is no ID")
 	}
 	asked := time.Now()
@@ -147,11 +148,11 @@ func (e *Exchange) managedToken(ctx context.Context, client, scope string) (Cred
 }
 
 // acrForm are the hosts of registries of Azure.
-var acrForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?\.azurecr\.(io|cn|de|us)$`)
+var acrForm = pattern.OnDemand(`^[a-z0-9]([a-z0-9.-]*[a-z0-9])?\.azurecr\.(io|cn|de|us)$`)
 
 // acrLogin returns the login of a registry of Azure.
 func (e *Exchange) acrLogin(ctx context.Context, s subject, host string) (Credential, error) {
-	if !acrForm.MatchString(host) {
+	if !acrForm().MatchString(host) {
 		return Credential{}, fmt.Errorf("%.100q is no registry of Azure: want NAME.azurecr.io", host)
 	}
 	return e.kept(ctx, append(s.key(clientAnnotation, tenantAnnotation), "acr", host), acrLogin{s, host})

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/truce-gitops/truce/internal/model/pattern"
 	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source/sigv4"
 )
@@ -26,9 +26,9 @@ type Cluster struct {
 }
 
 var (
-	eksForm = regexp.MustCompile(`^arn:aws[a-z-]{0,20}:eks:([a-z0-9-]{1,100}):[0-9]{1,30}:cluster/([A-Za-z0-9][A-Za-z0-9_-]{0,99})$`)
-	aksForm = regexp.MustCompile(`(?i)^/subscriptions/[0-9a-f-]{36}/resourceGroups/[\w.()-]{1,90}/providers/Microsoft\.ContainerService/managedClusters/[\w-]{1,63}$`)
-	gkeForm = regexp.MustCompile(`^projects/[A-Za-z0-9:._-]{1,200}/locations/[a-z0-9-]{1,100}/clusters/[a-z0-9-]{1,100}$`)
+	eksForm = pattern.OnDemand(`^arn:aws[a-z-]{0,20}:eks:([a-z0-9-]{1,100}):[0-9]{1,30}:cluster/([A-Za-z0-9][A-Za-z0-9_-]{0,99})$`)
+	aksForm = pattern.OnDemand(`(?i)^/subscriptions/[0-9a-f-]{36}/resourceGroups/[\w.()-]{1,90}/providers/Microsoft\.ContainerService/managedClusters/[\w-]{1,63}$`)
+	gkeForm = pattern.OnDemand(`^projects/[A-Za-z0-9:._-]{1,200}/locations/[a-z0-9-]{1,100}/clusters/[a-z0-9-]{1,100}$`)
 )
 
 const (
@@ -125,7 +125,7 @@ func placeOf(address, ca string) (Credential, error) {
 }
 
 func (r place) eks(ctx context.Context, e *Exchange) (Credential, error) {
-	match := eksForm.FindStringSubmatch(r.name)
+	match := eksForm().FindStringSubmatch(r.name)
 	if match == nil {
 		return Credential{}, errors.New("key cluster: want arn:aws:eks:REGION:ACCOUNT:cluster/NAME")
 	}
@@ -150,7 +150,7 @@ func (r place) eks(ctx context.Context, e *Exchange) (Credential, error) {
 }
 
 func (r place) gke(ctx context.Context, e *Exchange) (Credential, error) {
-	if !gkeForm.MatchString(r.name) {
+	if !gkeForm().MatchString(r.name) {
 		return Credential{}, errors.New("key cluster: want projects/PROJECT/locations/LOCATION/clusters/NAME")
 	}
 	token, err := e.googleToken(ctx, r.subject)
@@ -175,7 +175,7 @@ func (r place) gke(ctx context.Context, e *Exchange) (Credential, error) {
 }
 
 func (r place) aks(ctx context.Context, e *Exchange) (Credential, error) {
-	if !aksForm.MatchString(r.name) {
+	if !aksForm().MatchString(r.name) {
 		return Credential{}, errors.New("key cluster: want /subscriptions/ID/resourceGroups/NAME/providers/Microsoft.ContainerService/managedClusters/NAME")
 	}
 	manager := e.management()
@@ -251,7 +251,7 @@ type eksToken struct {
 }
 
 func (r eksToken) ask(ctx context.Context, e *Exchange) (Credential, error) {
-	match := eksForm.FindStringSubmatch(r.name)
+	match := eksForm().FindStringSubmatch(r.name)
 	if match == nil {
 		return Credential{}, errors.New("key cluster: want arn:aws:eks:REGION:ACCOUNT:cluster/NAME")
 	}

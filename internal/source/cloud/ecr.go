@@ -8,10 +8,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/pattern"
 	"github.com/truce-gitops/truce/internal/source/sigv4"
 )
 
@@ -22,14 +22,14 @@ const (
 )
 
 // registryForm are the hosts of private registries, of which the first group is the region.
-var registryForm = regexp.MustCompile(`^[0-9]{12}\.dkr[.-]ecr(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|sc2s\.sgov\.gov|c2s\.ic\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov|on\.aws)$`)
+var registryForm = pattern.OnDemand(`^[0-9]{12}\.dkr[.-]ecr(?:-fips)?\.([a-z0-9-]+)\.(?:amazonaws\.com(?:\.cn)?|amazonaws\.eu|sc2s\.sgov\.gov|c2s\.ic\.gov|cloud\.adc-e\.uk|csp\.hci\.ic\.gov|on\.aws)$`)
 
 // ecrLogin returns the login of a registry of Amazon.
 func (e *Exchange) ecrLogin(ctx context.Context, s subject, host string) (Credential, error) {
 	region := publicRegion
 	if host != publicRegistry {
-		match := registryForm.FindStringSubmatch(host)
-		if match == nil || !regionForm.MatchString(match[1]) {
+		match := registryForm().FindStringSubmatch(host)
+		if match == nil || !regionForm().MatchString(match[1]) {
 			return Credential{}, fmt.Errorf("%.100q is no registry of AWS: want ACCOUNT.dkr.ecr.REGION.amazonaws.com or %s", host, publicRegistry)
 		}
 		region = match[1]
@@ -104,7 +104,7 @@ func parseLogin(data []byte) (Credential, error) {
 }
 
 // commitForm are the hosts of CodeCommit, of which the first group is the region.
-var commitForm = regexp.MustCompile(`^git-codecommit(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$`)
+var commitForm = pattern.OnDemand(`^git-codecommit(?:-fips)?\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?$`)
 
 // commitLife is how long a signature of CodeCommit holds.
 const commitLife = 15 * time.Minute
@@ -115,7 +115,7 @@ func (e *Exchange) codeCommit(ctx context.Context, s subject, text string) (Cred
 	if err != nil || u.Scheme != "https" || u.User != nil {
 		return Credential{}, errors.New("spec.url is no https:// URL of CodeCommit")
 	}
-	match := commitForm.FindStringSubmatch(u.Host)
+	match := commitForm().FindStringSubmatch(u.Host)
 	if match == nil {
 		return Credential{}, fmt.Errorf("%.100q is no host of CodeCommit: want git-codecommit.REGION.amazonaws.com", u.Host)
 	}

@@ -7,9 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
+
+	"github.com/truce-gitops/truce/internal/model/pattern"
 )
 
 // The annotations of a ServiceAccount's identity at Google Cloud.
@@ -19,11 +20,11 @@ const (
 )
 
 var (
-	emailForm    = regexp.MustCompile(`^[A-Za-z0-9-]{1,100}@[A-Za-z0-9-]{1,100}\.iam\.gserviceaccount\.com$`)
-	providerForm = regexp.MustCompile(`^projects/[0-9]{1,30}/locations/global/workloadIdentityPools/[A-Za-z0-9-]{1,100}/providers/[A-Za-z0-9-]{1,100}$`)
-	nameForm     = regexp.MustCompile(`^[A-Za-z0-9:._-]{1,200}$`)
+	emailForm    = pattern.OnDemand(`^[A-Za-z0-9-]{1,100}@[A-Za-z0-9-]{1,100}\.iam\.gserviceaccount\.com$`)
+	providerForm = pattern.OnDemand(`^projects/[0-9]{1,30}/locations/global/workloadIdentityPools/[A-Za-z0-9-]{1,100}/providers/[A-Za-z0-9-]{1,100}$`)
+	nameForm     = pattern.OnDemand(`^[A-Za-z0-9:._-]{1,200}$`)
 	// gcrForm are the hosts of registries of Google Cloud.
-	gcrForm = regexp.MustCompile(`^((([a-z0-9-]+\.)?gcr\.io)|([a-z0-9-]+-docker\.pkg\.dev)|(docker\.s3nsregistry\.fr))$`)
+	gcrForm = pattern.OnDemand(`^((([a-z0-9-]+\.)?gcr\.io)|([a-z0-9-]+-docker\.pkg\.dev)|(docker\.s3nsregistry\.fr))$`)
 )
 
 const (
@@ -66,7 +67,7 @@ func (e *Exchange) googleToken(ctx context.Context, s subject) (Credential, erro
 
 // gcrLogin returns the login of a registry of Google Cloud.
 func (e *Exchange) gcrLogin(ctx context.Context, s subject, host string) (Credential, error) {
-	if !gcrForm.MatchString(host) {
+	if !gcrForm().MatchString(host) {
 		return Credential{}, fmt.Errorf("%.100q is no registry of Google Cloud: want LOCATION-docker.pkg.dev or gcr.io", host)
 	}
 	got, err := e.googleToken(ctx, s)
@@ -105,9 +106,9 @@ func (e *Exchange) metadata(ctx context.Context, path string) ([]byte, error) {
 func (r googleToken) askForAccount(ctx context.Context, e *Exchange) (Credential, error) {
 	email, provider := r.annotations[googleAnnotation], r.annotations[providerAnnotation]
 	switch {
-	case email != "" && !emailForm.MatchString(email):
+	case email != "" && !emailForm().MatchString(email):
 		return Credential{}, fmt.Errorf("its annotation %s is no address of a service account", googleAnnotation)
-	case provider != "" && !providerForm.MatchString(provider):
+	case provider != "" && !providerForm().MatchString(provider):
 		return Credential{}, fmt.Errorf("its annotation %s is no provider of a workload identity pool", providerAnnotation)
 	}
 	audience, tokenAudience := "//iam.googleapis.com/"+provider, "//iam.googleapis.com/"+provider
@@ -133,7 +134,7 @@ func (e *Exchange) gke(ctx context.Context) (pool, provider string, err error) {
 		if err != nil {
 			return "", "", err
 		}
-		if parts[i] = strings.TrimSpace(string(data)); !nameForm.MatchString(parts[i]) {
+		if parts[i] = strings.TrimSpace(string(data)); !nameForm().MatchString(parts[i]) {
 			return "", "", errors.New("the answer of " + googleMetadata + " is malformed")
 		}
 	}

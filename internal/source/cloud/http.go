@@ -13,11 +13,11 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/pattern"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/transport"
@@ -206,7 +206,7 @@ func readToken(file string) (string, error) {
 }
 
 // regionForm is what may be a part of the host of a service.
-var regionForm = regexp.MustCompile(`^[a-z]{2,6}(-[a-z0-9]{1,16}){1,4}$`)
+var regionForm = pattern.OnDemand(`^[a-z]{2,6}(-[a-z0-9]{1,16}){1,4}$`)
 
 // isLocalHost reports whether a host is this machine or its link.
 func isLocalHost(host string) bool {

@@ -52,7 +52,7 @@ func (e *Exchange) credentialFile(ctx context.Context, name string) (Credential,
 	email := ""
 	if file.Impersonation != "" {
 		email = file.Impersonation[strings.LastIndex(file.Impersonation, "/")+1:]
-		if email = strings.TrimSuffix(email, ":generateAccessToken"); !emailForm.MatchString(email) {
+		if email = strings.TrimSuffix(email, ":generateAccessToken"); !emailForm().MatchString(email) {
 			return Credential{}, errors.New("the service account in the file of GOOGLE_APPLICATION_CREDENTIALS is malformed")
 		}
 	}
@@ -174,7 +174,7 @@ func (r principalToken) assertion(now time.Time) (string, error) {
 // ManagedToken returns a token for the storages of Azure of an identity of this machine with a client ID, for a source of a namespace.
 func (e *Exchange) ManagedToken(ctx context.Context, namespace, client string) (string, error) {
 	switch {
-	case !idForm.MatchString(client):
+	case !idForm().MatchString(client):
 		return "", aboutSecret(ctx, errors.New("clientId is no ID"))
 	case e.Tenants != nil && e.Tenants.IdentityAccount(namespace) != "":
 		return "", aboutSecret(ctx, errors.New("clientId alone names an identity of the machine, which is not for tenants; use spec.serviceAccountName"))

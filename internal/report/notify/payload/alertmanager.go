@@ -2,11 +2,11 @@ package payload
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/model/pattern"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
@@ -58,14 +58,14 @@ func (alertmanager) build(t Target, c Content) (Request, error) {
 }
 
 // notInLabels is what the name of a label may not have.
-var notInLabels = regexp.MustCompile(`^[0-9]|[^a-zA-Z0-9_]`)
+var notInLabels = pattern.OnDemand(`^[0-9]|[^a-zA-Z0-9_]`)
 
 // alertLabels are those of Flux, and the object and field of a matter that has them: alerts with the same labels are one.
 func alertLabels(m notify.Message, metadata map[string]string) map[string]string {
 	out := map[string]string{}
 	for name, value := range metadata {
 		if name != summary {
-			out[notInLabels.ReplaceAllString(name, "_")] = redact.Printable(value)
+			out[notInLabels().ReplaceAllString(name, "_")] = redact.Printable(value)
 		}
 	}
 	out["alertname"] = "Flux" + m.About.Kind + firstUpper(m.Reason)

@@ -5,10 +5,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/model/pattern"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
 
@@ -50,7 +50,7 @@ func put(to map[string]any, from map[string]string, names ...string) {
 // argoOpsgenie creates an alert for a team.
 type argoOpsgenie struct{}
 
-var uuidForm = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
+var uuidForm = pattern.OnDemand(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
 func (argoOpsgenie) build(t Target, c Content) (Request, error) {
 	f := formOf(c)
@@ -58,7 +58,7 @@ func (argoOpsgenie) build(t Target, c Content) (Request, error) {
 		return Request{}, err
 	}
 	team := map[string]string{"type": "team", "name": t.Channel}
-	if uuidForm.MatchString(t.Channel) {
+	if uuidForm().MatchString(t.Channel) {
 		team = map[string]string{"type": "team", "id": t.Channel}
 	}
 	body := map[string]any{
@@ -174,7 +174,7 @@ func (argoPushover) build(t Target, c Content) (Request, error) {
 // argoStatus writes a commit status of GitHub. The template names the repository and the commit; the server is that of the service.
 type argoStatus struct{}
 
-var commitHash = regexp.MustCompile(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
+var commitHash = pattern.OnDemand(`^[0-9a-f]{40}$|^[0-9a-f]{64}$`)
 
 func (argoStatus) build(t Target, c Content) (Request, error) {
 	f := formOf(c)
@@ -191,7 +191,7 @@ func (argoStatus) build(t Target, c Content) (Request, error) {
 		return Request{}, unfit("github.repoURLPath names no repository of GitHub")
 	case gitHubAPI(of) != strings.TrimSuffix(t.Address, "/"):
 		return Request{}, unfit("github.repoURLPath names a repository at another server than the service's")
-	case !commitHash.MatchString(f.Fields["revision"]):
+	case !commitHash().MatchString(f.Fields["revision"]):
 		return Request{}, unfit("github.revisionPath names no commit")
 	}
 	body := map[string]any{"state": state, "context": shorten(cmp.Or(f.Fields["label"], "continuous-delivery/"+c.Message.About.Name), 255), "description": shorten(f.Text, longestDescription)}

@@ -5,15 +5,16 @@ import (
 	"errors"
 	"html"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/pattern"
 )
 
 // mention is an @ that begins a word: of a revision, such as main@sha1:…, it does not.
-var mention = regexp.MustCompile(`(^|[^\p{L}\p{N}])@`)
+var mention = pattern.OnDemand(`(^|[^\p{L}\p{N}])@`)
 
 // withoutMentions puts a character without width behind each @ that would mention someone.
-func withoutMentions(s string) string { return mention.ReplaceAllString(s, "${1}@\u200b") }
+func withoutMentions(s string) string { return mention().ReplaceAllString(s, "${1}@\u200b") }
 
 var (
 	// slackMarks are what Slack's mrkdwn makes links and mentions of: <!channel> is none without its brackets.

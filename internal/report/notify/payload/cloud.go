@@ -8,25 +8,26 @@ import (
 	"fmt"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/truce-gitops/truce/internal/model/pattern"
 )
 
 // pubSub publishes the form of Flux's events on a topic of Google Cloud: the address is a project, the channel a topic. The Secret's headers are attributes.
 type pubSub struct{}
 
 var (
-	projectForm = regexp.MustCompile(`^([a-z0-9.-]{1,63}:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
-	topicForm   = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9._~+%-]{2,254}$`)
+	projectForm = pattern.OnDemand(`^([a-z0-9.-]{1,63}:)?[a-z][a-z0-9-]{4,28}[a-z0-9]$`)
+	topicForm   = pattern.OnDemand(`^[A-Za-z][A-Za-z0-9._~+%-]{2,254}$`)
 )
 
 func (pubSub) build(t Target, c Content) (Request, error) {
 	switch {
-	case !projectForm.MatchString(t.Address):
+	case !projectForm().MatchString(t.Address):
 		return Request{}, missing(t.Type, "the ID of a project in spec.address")
-	case !topicForm.MatchString(t.Channel) || strings.HasPrefix(t.Channel, "goog"):
+	case !topicForm().MatchString(t.Channel) || strings.HasPrefix(t.Channel, "goog"):
 		return Request{}, missing(t.Type, "the ID of a topic in spec.channel")
 	case t.Token == "":
 		return Request{}, missing(t.Type, "the key token in its Secret: the key of a service account in JSON; or an identity at Google Cloud")
@@ -49,8 +50,8 @@ func (pubSub) build(t Target, c Content) (Request, error) {
 type eventHub struct{}
 
 var (
-	namespaceForm = regexp.MustCompile(`^(?:sb://)?([a-z][a-z0-9-]{4,48}[a-z0-9])(\.servicebus\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net))?/?$`)
-	hubForm       = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,255}$`)
+	namespaceForm = pattern.OnDemand(`^(?:sb://)?([a-z][a-z0-9-]{4,48}[a-z0-9])(\.servicebus\.(?:windows\.net|chinacloudapi\.cn|usgovcloudapi\.net))?/?$`)
+	hubForm       = pattern.OnDemand(`^[A-Za-z0-9][A-Za-z0-9._/-]{0,255}$`)
 )
 
 // signatureLife is how long a signature holds after the time of its message: longer than the message is worth sending.
@@ -65,11 +66,11 @@ func (eventHub) build(t Target, c Content) (Request, error) {
 			hub = by["EntityPath"]
 		}
 	}
-	at := namespaceForm.FindStringSubmatch(host)
+	at := namespaceForm().FindStringSubmatch(host)
 	switch {
 	case at == nil:
 		return Request{}, missing(t.Type, "an address: a namespace of Event Hubs, or a connection string as the key address of its Secret")
-	case !hubForm.MatchString(hub):
+	case !hubForm().MatchString(hub):
 		return Request{}, missing(t.Type, "the name of an event hub in spec.channel, or EntityPath in the connection string")
 	case by == nil && t.Token == "":
 		return Request{}, missing(t.Type, "the key token in its Secret, a connection string, or an identity at Azure")

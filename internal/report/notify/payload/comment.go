@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/model/pattern"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
@@ -46,10 +46,10 @@ const (
 type comment struct{ at forge }
 
 // number is what may name a pull request.
-var number = regexp.MustCompile(`^[1-9][0-9]{0,9}$`)
+var number = pattern.OnDemand(`^[1-9][0-9]{0,9}$`)
 
 func (k comment) build(t Target, c Content) (Request, error) {
-	if !number.MatchString(c.Pull) {
+	if !number().MatchString(c.Pull) {
 		return Request{}, errors.New("the metadata " + route.ChangeRequest + " is no number of a pull request")
 	}
 	r, err := parseRepository(t.Type, t.Address)

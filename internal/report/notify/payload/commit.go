@@ -7,13 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/truce-gitops/truce/internal/model/cel"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/pattern"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
@@ -46,12 +46,12 @@ func IsCommitStatus(kind string) bool {
 const commitKey = "commit"
 
 // sha is the end of a revision of Git: main@sha1:HASH, sha1:HASH, main/HASH of old, or the hash alone.
-var sha = regexp.MustCompile(`^(?:.*@)?(?:sha1:)?([0-9a-f]{40})$|/([0-9a-f]{40})$`)
+var sha = pattern.OnDemand(`^(?:.*@)?(?:sha1:)?([0-9a-f]{40})$|/([0-9a-f]{40})$`)
 
 // ResultOf returns what a message says about a commit; false for one that is no run's result, or that is about no commit of Git. The object may name the
 // commit itself, as in Flux: a chart's version says nothing of it.
 func ResultOf(m notify.Message) (Commit, bool) {
-	parts := sha.FindStringSubmatch(cmp.Or(m.Annotations[route.MetadataPrefix+commitKey], m.Origin, m.Revision))
+	parts := sha().FindStringSubmatch(cmp.Or(m.Annotations[route.MetadataPrefix+commitKey], m.Origin, m.Revision))
 	if parts == nil {
 		return Commit{}, false
 	}
@@ -169,11 +169,11 @@ func escapePath(parts []string) string {
 }
 
 // scpForm is git@host:owner/name.
-var scpForm = regexp.MustCompile(`^(?:[^@/:]+@)?([^/:]+):([^/].*)$`)
+var scpForm = pattern.OnDemand(`^(?:[^@/:]+@)?([^/:]+):([^/].*)$`)
 
 func parseRepository(kind, address string) (repository, error) {
 	lack := missing(kind, "the HTTPS address of a repository in spec.address, or as the key address of the Secret")
-	if m := scpForm.FindStringSubmatch(address); m != nil && !strings.Contains(address, "://") {
+	if m := scpForm().FindStringSubmatch(address); m != nil && !strings.Contains(address, "://") {
 		address = "ssh://" + m[1] + "/" + m[2]
 	}
 	u, err := url.Parse(address)
