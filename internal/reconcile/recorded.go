@@ -77,8 +77,14 @@ func (r *appRun) mayBeRecorded() bool {
 		a.Adoption.Mode != policy.HandBack && !a.Deleting && a.SyncRequest.Token == "" && !r.comparesOnly
 }
 
-// dependsOn is what the app's objects depend on besides the files and the request.
-func (e *Engine) dependsOn(a app.App) string { return e.Build + "\n" + a.LastingDigest() }
+// dependsOn is what the app's objects depend on besides the files and the request; empty where that is not known.
+func (e *Engine) dependsOn(a app.App) string {
+	digest := a.LastingDigest()
+	if digest == "" {
+		return ""
+	}
+	return e.Build + "\n" + digest
+}
 
 // recognize takes the app's objects from its inventory where a render would give them, and all of them are as an earlier process has found them to be
 // as Git wants. It reports whether it has.

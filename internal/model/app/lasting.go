@@ -15,11 +15,15 @@ import (
 )
 
 // LastingDigest identifies the app without what is about one run, one order or one moment. It is over all that is left, whether a field is exported or not:
-// two apps of one digest have the same objects of the same files, also in two processes of one program.
+// two apps of one digest have the same objects of the same files, also in two processes of one program. Empty for an app with a value that it cannot
+// see through.
 func (a App) LastingDigest() string {
-	h := sha256.New()
-	digestValue(h, reflect.ValueOf(a.lasting()))
-	return hex.EncodeToString(h.Sum(nil))
+	d := digest{Hash: sha256.New()}
+	d.value(reflect.ValueOf(a.lasting()), 0)
+	if d.opaque {
+		return ""
+	}
+	return hex.EncodeToString(d.Sum(nil))
 }
 
 func (a App) lasting() App {
@@ -36,53 +40,83 @@ func (a App) lasting() App {
 	return a
 }
 
-// digestValue adds a value to a digest with all that it leads to.
-func digestValue(h hash.Hash, v reflect.Value) {
+// digest is a hash over values with all that they lead to.
+type digest struct {
+	hash.Hash
+	opaque bool // a value was of a type that is not ours, or too deep
+}
+
+// deepest bounds how far a value is followed: none that an app has is a tenth as deep, unless it leads back to itself.
+const deepest = 64
+
+// module begins the paths of the packages whose types are known to be values, without compiled programs or connections.
+const module = "github.com/truce-gitops/truce/"
+
+func (d *digest) value(v reflect.Value, depth int) {
+	if d.opaque = d.opaque || depth > deepest; d.opaque {
+		return
+	}
 	switch v.Kind() {
 	case reflect.Pointer, reflect.Interface:
-		digestElement(h, v)
+		d.element(v, depth)
 	case reflect.Struct:
-		fields := v.NumField()
-		if v.Type() == reflect.TypeFor[time.Time]() {
-			fields = 2 // the others are about its zone
-		}
-		for i := range fields {
-			digestValue(h, v.Field(i))
-		}
+		d.fields(v, depth)
 	case reflect.Slice, reflect.Array:
-		fmt.Fprintf(h, "[%d", v.Len())
+		fmt.Fprintf(d, "[%d", v.Len())
 		for i := range v.Len() {
-			digestValue(h, v.Index(i))
+			d.value(v.Index(i), depth+1)
 		}
 	case reflect.Map:
-		digestMap(h, v)
+		d.entries(v, depth)
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		fmt.Fprintf(h, "%t;", v.IsNil())
+		d.opaque = !v.IsNil()
 	default:
-		fmt.Fprintf(h, "%s %v;", v.Kind(), v) // also of a field that is not exported
+		fmt.Fprintf(d, "%s %q;", v.Kind(), fmt.Sprint(v)) // also of a field that is not exported
 	}
 }
 
-func digestElement(h hash.Hash, v reflect.Value) {
+func (d *digest) element(v reflect.Value, depth int) {
 	switch {
 	case v.IsNil():
-		fmt.Fprint(h, "nil;")
+		fmt.Fprint(d, "nil;")
 	case v.Type() == reflect.TypeFor[*regexp.Regexp]():
-		digestValue(h, v.Elem().FieldByName("expr"))
+		d.value(v.Elem().FieldByName("expr"), depth+1)
 	default:
-		fmt.Fprintf(h, "%s:", v.Elem().Type())
-		digestValue(h, v.Elem())
+		fmt.Fprintf(d, "%s:", v.Elem().Type())
+		d.value(v.Elem(), depth+1)
 	}
 }
 
-func digestMap(h hash.Hash, v reflect.Value) {
-	entries := make([]string, 0, v.Len())
-	for key, value := range v.Seq2() {
-		one := sha256.New()
-		digestValue(one, key)
-		digestValue(one, value)
-		entries = append(entries, string(one.Sum(nil)))
+// fields adds a struct: one that hides all it has by its text, where it has one.
+func (d *digest) fields(v reflect.Value, depth int) {
+	t, n := v.Type(), v.NumField()
+	hides := !slices.ContainsFunc(reflect.VisibleFields(t), reflect.StructField.IsExported)
+	switch {
+	case t == reflect.TypeFor[time.Time]():
+		n = 2 // the others are about its zone
+	case t.PkgPath() != "" && !strings.HasPrefix(t.PkgPath(), module):
+		d.opaque = true
+		return
+	case hides && v.CanInterface():
+		if text, ok := v.Interface().(fmt.Stringer); ok {
+			fmt.Fprintf(d, "%s %q;", t, text)
+			return
+		}
 	}
-	slices.Sort(entries)
-	fmt.Fprintf(h, "{%d%s", len(entries), strings.Join(entries, ""))
+	for i := range n {
+		d.value(v.Field(i), depth+1)
+	}
+}
+
+func (d *digest) entries(v reflect.Value, depth int) {
+	all := make([]string, 0, v.Len())
+	for key, value := range v.Seq2() {
+		one := digest{Hash: sha256.New()}
+		one.value(key, depth+1)
+		one.value(value, depth+1)
+		d.opaque = d.opaque || one.opaque
+		all = append(all, string(one.Sum(nil)))
+	}
+	slices.Sort(all)
+	fmt.Fprintf(d, "{%d%s", len(all), strings.Join(all, ""))
 }

@@ -1,12 +1,16 @@
 package app_test
 
 import (
+	"errors"
 	"reflect"
 	"regexp"
 	"testing"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/cel"
+	"github.com/truce-gitops/truce/internal/model/dependency"
+	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 )
 
@@ -52,6 +56,28 @@ func TestEveryFieldCounts(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestWhatIsCompiledCountsByItsText: behind an expression is a program with all that its library has.
+func TestWhatIsCompiledCountsByItsText(t *testing.T) {
+	with := func(expr, pattern string) app.App {
+		ready, err := cel.Parse(expr)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return app.App{DependsOn: []dependency.Dependency{{Ready: ready}}, Ignore: ignore.Rules{{Target: ignore.Target{Name: regexp.MustCompile(pattern)}}}}
+	}
+	a := with("status == 1", "a")
+	switch digest := a.LastingDigest(); {
+	case digest == "" || digest != with("status == 1", "a").LastingDigest():
+		t.Error("two parses of one text are two apps")
+	case digest == with("status == 2", "a").LastingDigest() || digest == with("status == 1", "b").LastingDigest():
+		t.Error("another text is no other app")
+	}
+	a.Misread = errors.New("of another module")
+	if a.LastingDigest() != "" {
+		t.Error("a value of a type that is not ours has a digest")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // Basis is what a render depends on. The zero value is an unknown one, which never holds.
@@ -35,10 +36,10 @@ func (b Basis) Equal(other Basis) bool {
 	return b.Digest == other.Digest && slices.Equal(b.Below, other.Below)
 }
 
-// FromReads returns the basis of a render that has read this. More is what the objects depend on besides the request. The basis is unknown where the
+// FromReads returns the basis of a render that has read this. More is what the objects depend on besides the request; empty for unknown. The basis is unknown then, and where the
 // render has read what is not in the request's files, such as remote bases, or only a part of it is known.
 func FromReads(q render.Request, reads []render.Read, more string) (Basis, error) {
-	if len(reads) == 0 || q.Parts != nil {
+	if len(reads) == 0 || q.Parts != nil || more == "" {
 		return Basis{}, nil
 	}
 	below, err := rootsOf(q, reads)
@@ -52,7 +53,7 @@ func FromReads(q render.Request, reads []render.Read, more string) (Basis, error
 
 // Holds reports whether a render of the request would give what the earlier one gave. What cannot be read does not hold: the render says why.
 func (b Basis) Holds(q render.Request, more string) bool {
-	if !b.IsKnown() || q.Parts != nil {
+	if !b.IsKnown() || q.Parts != nil || more == "" {
 		return false
 	}
 	digest, err := b.digest(q, more)
@@ -85,7 +86,7 @@ func rootsOf(q render.Request, reads []render.Read) ([]string, error) {
 		switch {
 		case err != nil && !absent:
 			return nil, fmt.Errorf("identify %s: %w", r.Path, err)
-		case absent != r.IsAbsent():
+		case absent != r.IsAbsent() || !isReadOf(q.Files, r):
 			return nil, nil
 		case !absent && info.IsDir() && r.Access == render.AccessKind:
 			kinds = append(kinds, r.Path)
@@ -110,6 +111,15 @@ func rootsOf(q render.Request, reads []render.Read) ([]string, error) {
 		}
 	}
 	return out, nil
+}
+
+// isReadOf reports whether the files have the content that was read: it may be from a chart or a base that was laid over them.
+func isReadOf(files source.Tree, r render.Read) bool {
+	if r.Access != render.AccessContent || r.IsAbsent() {
+		return true
+	}
+	sum, err := files.Sum(r.Path)
+	return err == nil && sum == r.Sum
 }
 
 // nearestDir returns the directory, or the nearest one above it that is there.

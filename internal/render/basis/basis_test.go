@@ -124,6 +124,9 @@ func TestWhatABasisHoldsFor(t *testing.T) {
 	if b.Holds(q, "v2") {
 		t.Error("holds for another version of the program")
 	}
+	if b.Holds(q, "") {
+		t.Error("holds where it is not known what else the objects depend on")
+	}
 	if (basis.Basis{}).Holds(q, "v1") {
 		t.Error("an unknown basis holds")
 	}
@@ -132,12 +135,20 @@ func TestWhatABasisHoldsFor(t *testing.T) {
 // TestWhatIsNotInTheFilesHasNoBasis: a remote base was read from elsewhere, and nothing is known of a render that says nothing of what it has read.
 func TestWhatIsNotInTheFilesHasNoBasis(t *testing.T) {
 	q := render.Request{Files: treeOf(shop()), Path: "apps/one"}
+	own, err := q.Files.Sum("apps/one/more.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b, err := basis.FromReads(q, []render.Read{{Path: "apps/one/more.yaml", Access: render.AccessContent, Sum: own}}, "v1"); err != nil || !b.IsKnown() {
+		t.Fatalf("the basis of one file is %+v, %v", b, err)
+	}
 	for name, reads := range map[string][]render.Read{
 		"nothing":           nil,
-		"a remote base":     {{Path: "apps/one/more.yaml", Access: render.AccessContent, Sum: "1"}, {Path: "remote/base/web.yaml", Access: render.AccessContent, Sum: "2"}},
+		"another content":   {{Path: "apps/one/more.yaml", Access: render.AccessContent, Sum: "of what lies over it"}},
+		"a remote base":     {{Path: "apps/one/more.yaml", Access: render.AccessContent, Sum: own}, {Path: "remote/base/web.yaml", Access: render.AccessContent, Sum: "2"}},
 		"a file that comes": {{Path: "apps/one/more.yaml", Access: render.AccessContent, Sum: "absent"}},
 	} {
-		if b, err := basis.FromReads(q, reads, ""); err != nil || b.IsKnown() {
+		if b, err := basis.FromReads(q, reads, "v1"); err != nil || b.IsKnown() {
 			t.Errorf("%s: %+v, %v", name, b, err)
 		}
 	}
@@ -174,7 +185,7 @@ func TestWhereABasisHoldsARenderGivesTheSame(t *testing.T) {
 		if err != nil {
 			return // there is nothing to be as before
 		}
-		b, err := basis.FromReads(q, before.Reads, "")
+		b, err := basis.FromReads(q, before.Reads, "v1")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +193,7 @@ func TestWhereABasisHoldsARenderGivesTheSame(t *testing.T) {
 			draw(t, files, "changed dir")
 		}
 		next, after, err := rendered(files, dir)
-		if !b.Holds(next, "") {
+		if !b.Holds(next, "v1") {
 			fell++
 			return
 		}
