@@ -202,7 +202,8 @@ func TestWhereABasisHoldsARenderGivesTheSame(t *testing.T) {
 			t.Fatalf("the basis %v holds, and a render gives something else: %v\n%s", b.Below, err, diff)
 		}
 	})
-	if held == 0 || fell == 0 {
+	const enough = 50 // of random changes, for both to have come; with -short there are fewer
+	if held+fell >= enough && (held == 0 || fell == 0) {
 		t.Errorf("held %d times, and %d times not", held, fell)
 	}
 }
