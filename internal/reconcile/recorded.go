@@ -10,6 +10,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/cluster/live"
@@ -46,18 +47,26 @@ func (r recordedRender) String() string {
 		return ""
 	}
 	var packed bytes.Buffer
-	w, err := flate.NewWriter(&packed, flate.BestSpeed)
-	if err == nil {
-		_, err = w.Write(text)
+	w := recordCompressors.Get().(*flate.Writer)
+	defer recordCompressors.Put(w)
+	w.Reset(&packed)
+	if _, err := w.Write(text); err != nil {
+		return ""
 	}
-	if err == nil {
-		err = w.Close()
-	}
-	if err != nil {
+	if err := w.Close(); err != nil {
 		return ""
 	}
 	return base64.RawURLEncoding.EncodeToString(packed.Bytes())
 }
+
+// recordCompressors are used again: one takes more than a megabyte, and each run of an app needs one for a moment.
+var recordCompressors = sync.Pool{New: func() any {
+	w, err := flate.NewWriter(io.Discard, flate.BestSpeed)
+	if err != nil {
+		panic(err) // the level is one of flate's
+	}
+	return w
+}}
 
 // mostRecorded bounds what a text unpacks to: what is longer was not written by truce.
 const mostRecorded = 64 << 20

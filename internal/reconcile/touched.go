@@ -10,8 +10,8 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// MayChange reports whether a revision may change what an app describes: whether its render is neither in memory nor known from its inventory. It builds nothing, and may be
-// called concurrently. An app that never ran is touched.
+// MayChange reports whether a revision may change what an app describes: whether its render is neither in memory nor known from its inventory. It
+// builds nothing, and may be called concurrently. An app that never ran is touched.
 func (e *Engine) MayChange(key app.Key, a source.Artifact) bool {
 	known := e.knownApp(key)
 	if known == nil {
@@ -30,7 +30,10 @@ func (e *Engine) MayChange(key app.Key, a source.Artifact) bool {
 	if err != nil {
 		return true
 	}
-	return !based.Holds(q, e.dependsOn(now)) && !e.Cache.Holds(q)
+	if based.IsKnown() && based.Holds(q, e.dependsOn(now)) {
+		return false
+	}
+	return !e.Cache.Holds(q)
 }
 
 // completeAsBefore puts into a request what a run has found out that the cluster serves: another one would ask again.
