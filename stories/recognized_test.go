@@ -94,7 +94,7 @@ var afterStarts = []afterAStart{
 		do:   func(w *world) { w.check("my-app") },
 	},
 	{
-		name: "somebody wrote to the inventory", renders: 1, then: 1,
+		name: "another writer wrote to the inventory", renders: 1, then: 1,
 		down: func(w *world) {
 			name := "truce-inventory-kustomization-my-app"
 			text := w.kubectl("get", "configmap/"+name, "-o", `jsonpath={.data.inventory\.json}`)

@@ -52,7 +52,7 @@ type appRun struct {
 	chart        chartRun      // zero for an app without a Helm release
 	secrets      *redact.Known // what Secrets and encrypted files gave to the build; nil for nothing
 	rendered     rendering
-	stored       string // what the inventory is to say of the render, see recordRender
+	toRecord     string // what the inventory is to say of the render, see recordRender
 	set          desired.Set
 	built        string             // the digest of set
 	listed       map[object.ID]bool // in the inventory, see hasListed; nil until it is asked

@@ -23,8 +23,6 @@ func (r *appRun) declareClaims(context.Context) error {
 		return nil
 	}
 	r.engine.declareClaimants(r.app.Key, r.set.Data())
-	r.stored = r.describeRender()
-	r.rendered.reads = nil
 	return nil
 }
 

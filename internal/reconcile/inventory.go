@@ -64,8 +64,10 @@ func (l *pendingInventory) clearIf(written *inventory.Record) {
 
 // loadInventory reads what earlier runs applied; for an app that is adopted, what the other controller applied.
 func (r *appRun) loadInventory(ctx context.Context) error {
-	if err := r.lockedLoad(ctx); err != nil {
-		return err
+	if !r.rendered.recorded { // else it was read a moment ago
+		if err := r.lockedLoad(ctx); err != nil {
+			return err
+		}
 	}
 	if err := r.acceptMove(); err != nil {
 		return err

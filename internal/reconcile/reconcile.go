@@ -56,6 +56,7 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 		{report.Normalize, r.normalize},           // exactly which, in which order?
 		{report.Normalize, r.authorize},           // which of them may the app have?
 		{report.Normalize, r.declareClaims},       // which fields of other objects do they claim?
+		{report.Normalize, r.recordRender},        // what must the next process know in order not to render?
 		{report.Validate, r.validate},             // would the server accept them?
 		{report.WriteInventory, r.loadInventory},  // what did earlier runs apply?
 		{report.Apply, r.bringOutChange},          // a new revision that is known to change something is brought out

@@ -192,8 +192,16 @@ func (r *managedObject) isSettledFor(key app.Key) bool {
 	return r.owner == key && r.settledAs() != "" && !r.forced && !r.awaitsWave && r.state.phase == applied
 }
 
-// describeRender is what the inventory is to say of the render of which its entries are, for recognize; empty where there is more to say of them, or what the
-// render depends on is not known. It is called when the set is whole.
+// recordRender prepares what the inventory is to say of the render, when the set is whole and its claims are known.
+func (r *appRun) recordRender(context.Context) error {
+	if !r.rendered.recorded {
+		r.toRecord = r.describeRender()
+	}
+	r.rendered.reads = nil
+	return nil
+}
+
+// describeRender is what recognize needs to know of the render; empty where there is more to know of its objects, or what it depends on is not known.
 func (r *appRun) describeRender() string {
 	s := r.set
 	aside := len(s.Hooks) + len(s.Skipped) + len(s.Repeated) + len(s.Nameless) + len(s.Homeless) + len(r.problems)
@@ -235,7 +243,7 @@ func (r *appRun) renderedAs(next inventory.Record) string {
 	case len(r.problems) > 0 || len(next.Entries) != len(r.rendered.named):
 		return ""
 	}
-	return r.stored
+	return r.toRecord
 }
 
 // errAwaitsRender ends a run that has found an object to be compared, and has not rendered what Git wants of it: the next one does.

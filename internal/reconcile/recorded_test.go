@@ -1,7 +1,9 @@
 package reconcile
 
 import (
+	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -94,5 +96,19 @@ func TestWhatWasRecordedIsRendered(t *testing.T) {
 		if err != nil || changed != c.changed || !r.hasText() || r.state.isChanged() != c.changed || r.state.compared == c.changed {
 			t.Errorf("%s: changed %t, %v, %+v", name, changed, err, r.state)
 		}
+	}
+}
+
+// TestAWorkloadThatFailsIsRenderedForItsPods: how to find them is in what Git wants.
+func TestAWorkloadThatFailsIsRenderedForItsPods(t *testing.T) {
+	var asked []app.Key
+	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	e := NewEngine(Dependencies{Now: func() time.Time { return now }}, queueFuncs{app: func(key app.Key) { asked = append(asked, key) }})
+	key := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
+	r := &managedObject{id: shared(), owner: key, observation: observation{uid: "1", podReport: &podReport{}}}
+	e.objects[r.id] = r
+	again, err := e.ReadPods(t.Context(), r.id)
+	if err != nil || !again.After(now) || !r.forced || !slices.Equal(asked, []app.Key{key}) {
+		t.Errorf("read again at %v, %v; forced %t, enqueued %v", again, err, r.forced, asked)
 	}
 }

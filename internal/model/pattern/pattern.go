@@ -1,4 +1,4 @@
-// Package pattern answers: has a text a form?
+// Package pattern answers: how does a process not pay for the regular expressions that it never asks?
 //
 // In: a regular expression.
 // Out: the same, compiled when it is needed first.
