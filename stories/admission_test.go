@@ -37,8 +37,10 @@ func TestAdmissionThatChangesWhatGitNames(t *testing.T) {
 	w.check("app")
 	w.wroteNothingSince(before)
 
-	w.kubectl("annotate", "deployment/web", "by=hand") // a write of others goes through the same policy
-	w.await(web, func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["by"] == "hand" })
+	by := func(who string) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool { return o.GetAnnotations()["by"] == who }
+	}
+	w.undone(web, func() { w.kubectl("annotate", "deployment/web", "by=hand") }, by("hand"), by("")) // both writes go through the same policy
 	w.kubectl("delete", "mutatingadmissionpolicybinding/"+w.ns)
 	w.await(web, func(o *unstructured.Unstructured) bool { return o.GetLabels()["team"] == "a" && grace(o) == 1 })
 	w.readyTells("app", "changed by admission", false)
