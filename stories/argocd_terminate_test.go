@@ -52,8 +52,9 @@ func TestATerminatedOperationEnds(t *testing.T) {
 	}
 
 	// So is a revision.
+	before := w.Watch(t, jobs, w.ns, "before") // from before the commit: the next one of this name follows at once
 	w.repo.Commit(map[string]string{"app/all.yaml": first + configOfWave("more", "none", "1")}, "more")
-	w.goes(jobs, "before")
+	before.AwaitDeleted(w.ctx)
 	w.exists(jobs, "before")
 	w.endJob("before", "Complete")
 	w.operates("web", "Succeeded", "PreSync before Succeeded")

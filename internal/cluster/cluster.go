@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/cluster/lease"
+	"github.com/truce-gitops/truce/internal/cluster/reread"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/version"
@@ -98,7 +99,9 @@ func newClient(config *rest.Config, term *lease.Term) (*Client, error) {
 	if i := config.Impersonate; i.UserName == "" && (len(i.Groups) > 0 || i.UID != "" || len(i.Extra) > 0) {
 		return nil, fmt.Errorf("connect to %s: impersonate: groups without a user name", config.Host)
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reaching{rereading{next}, config.Host} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return reaching{reread.Transport{Next: next}, config.Host}
+	})
 	h, err := httpClient(config, term)
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", config.Host, err)

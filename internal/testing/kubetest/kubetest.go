@@ -11,10 +11,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"sync"
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/cluster/reread"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -145,6 +147,7 @@ func connect(box *sandbox, bins binaries) (*Cluster, error) {
 	}
 	config.QPS = -1 // a test measures the server, not the client's own brake
 	config.UserAgent, config.WarningHandler = "kubetest", rest.NoWarnings{}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reread.Transport{Next: next} }) // the stories' many watches share a connection
 	dyn, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the sandbox: %w", err)

@@ -1,4 +1,4 @@
-package cluster
+package reread_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/cluster/reread"
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 	"k8s.io/client-go/rest"
@@ -80,7 +81,9 @@ func TestAReadIsSentAgainWhoseStreamIsRefused(t *testing.T) {
 		"write":            {http.MethodPost, 1, 1, false},
 	} {
 		host, streams := refuseStreams(t, c.refused)
-		client, err := NewClient(&rest.Config{Host: host, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+		config := &rest.Config{Host: host, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+		config.Wrap(func(next http.RoundTripper) http.RoundTripper { return reread.Transport{Next: next} })
+		client, err := rest.HTTPClientFor(config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +91,7 @@ func TestAReadIsSentAgainWhoseStreamIsRefused(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer, err := client.http.Do(q)
+		answer, err := client.Do(q)
 		if err == nil {
 			_ = answer.Body.Close()
 		}
