@@ -40,8 +40,9 @@ func TestTheSettingsOfAnArgoCDIgnoreDifferences(t *testing.T) {
 	settings(`resource.customizations: 'ConfigMap: {ignoreDifferences: "jsonPointers: [/data/k]"}'`)
 	w.inSync("app")
 	w.kubectl("patch", "configmap/a", "-p", `{"data":{"k":"by hand"}}`)
+	deleted := len(b.Values())
 	w.kubectl("delete", "configmap/b")
-	b.AwaitInTurn(w.ctx, len(b.Values()), func(o *unstructured.Unstructured) bool {
+	b.AwaitInTurn(w.ctx, deleted, func(o *unstructured.Unstructured) bool {
 		return o.GetDeletionTimestamp() == nil && text(o, "data", "k") == "b"
 	})
 	if got := text(a.Newest(), "data", "k"); got != "by hand" {
