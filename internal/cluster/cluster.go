@@ -134,7 +134,7 @@ func httpClient(config *rest.Config, term *lease.Term) (*http.Client, error) {
 
 // makeClients makes the typed views of the one HTTP client.
 func (c *Client) makeClients() (err error) {
-	if c.dynamic, err = dynamic.NewForConfigAndClient(c.config, c.http); err != nil {
+	if c.dynamic, err = newDynamic(c.config, c.http); err != nil {
 		return err
 	}
 	if c.metadata, err = metadata.NewForConfigAndClient(c.config, c.http); err != nil {

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"encoding/json"
 	"maps"
 	"sync"
 
@@ -41,7 +40,7 @@ func (h *earlyEvents) hold(ev live.Event, e *Engine) {
 	}
 	u := newPendingEvent(ev)
 	u.seen = e.seenAs(ev.Object, e.allRules()...)
-	text, err := json.Marshal(ev.Object)
+	text, err := ev.Object.JSON()
 	if err != nil { // it came as JSON
 		return
 	}

@@ -2,7 +2,6 @@ package reconcile
 
 import (
 	"crypto/sha256"
-	"encoding/json"
 	"math"
 	"strconv"
 	"sync"
@@ -122,7 +121,7 @@ func textSumOf(text []byte) textSum {
 // setDesired takes in what a new revision describes; last is what an earlier process wrote to the inventory about the object. It reports
 // whether that is known to differ from what was described before.
 func (r *managedObject) setDesired(o desired.Object, owner app.Key, last inventory.Entry, texts *object.Packer) (changed bool, err error) {
-	text, err := json.Marshal(o.Data)
+	text, err := o.Data.JSON()
 	if err != nil {
 		return false, err
 	}

@@ -1,7 +1,6 @@
 package reconcile
 
 import (
-	"encoding/json"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
@@ -37,7 +36,7 @@ func (s *pendingEvent) pack(texts *object.Packer) {
 	if s.Depth != live.Full || s.Gone {
 		return
 	}
-	text, err := json.Marshal(s.Object)
+	text, err := s.Object.JSON()
 	if err != nil { // it came as JSON; if it is none, it waits as it is
 		return
 	}

@@ -214,7 +214,7 @@ func (c *Cached) keep(key string, t source.Tree, res Result) error {
 		e.size += int64(len(s)) + 16
 	}
 	for _, o := range res.Objects {
-		b, err := json.Marshal(o.Data)
+		b, err := o.Data.JSON()
 		if err != nil {
 			return fmt.Errorf("keep %s: %w", o.Data.ID(), err)
 		}

@@ -36,7 +36,7 @@ var _ apply.Writer = Writer{}
 
 // Apply sends one server-side apply (KEP-555) with strict field validation.
 func (w Writer) Apply(ctx context.Context, a apply.Apply) (object.Object, error) {
-	body, err := json.Marshal(withPreconditions(a))
+	body, err := withPreconditions(a).JSON()
 	if err != nil {
 		return nil, err
 	}

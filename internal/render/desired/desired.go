@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -187,7 +186,7 @@ func PartOfValue(key app.Key) string {
 
 // ObjectDigest returns a hash of the object that is the same in every process.
 func ObjectDigest(o object.Object) string {
-	text, err := json.Marshal(o) // keys in order; decoded JSON always encodes
+	text, err := o.JSON() // keys in order; decoded JSON always encodes
 	if err != nil {
 		return ""
 	}

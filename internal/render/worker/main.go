@@ -3,7 +3,6 @@ package worker
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -82,7 +81,7 @@ func (w *process) build(f frame) error {
 	}
 	bodies := make([][]byte, 0, len(res.Objects))
 	for _, o := range res.Objects {
-		b, err := json.Marshal(o.Data)
+		b, err := o.Data.JSON()
 		if err != nil {
 			return fmt.Errorf("encode %s: %w", o.Data.ID(), err)
 		}
