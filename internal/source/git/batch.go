@@ -23,9 +23,10 @@ const (
 	idleTimeout = 30 * time.Second // then the process ends, and the blobs that were read are let go; the next read starts again
 )
 
-// The sizes of what is read into memory: of files, and of commits and tags.
+// The sizes of what is read into memory: of files, of directories, and of commits and tags.
 const (
 	mostObject = 512 << 20
+	mostTree   = 64 << 20
 	mostHead   = 1 << 20
 )
 
@@ -60,7 +61,7 @@ func (w *waitingReaders) remove(o *objectReader) {
 	w.all = slices.DeleteFunc(w.all, func(r *objectReader) bool { return r == o })
 }
 
-// objectReader reads objects of one repository through one long-lived `git cat-file --batch`. Such a process sees
+// objectReader reads objects of one repository through one long-lived `git cat-file --batch-command`. Such a process sees
 // objects that are added later, and survives a repack under it.
 type objectReader struct {
 	start   func() *exec.Cmd
@@ -78,51 +79,101 @@ type objectReader struct {
 type object struct {
 	kind string // blob, commit, tree, tag; "" if absent
 	hash string
+	size int64
 	data []byte
 }
 
+// request is what is asked about objects (git-cat-file(1), --batch-command).
+type request string
+
+const (
+	contents request = "contents"
+	info     request = "info" // without the data
+)
+
 // read returns the object that a name of gitrevisions(7) leads to. Its content is checked against its hash. A process
 // that died is replaced once.
-func (o *objectReader) read(name string) (object, error) {
-	got, err := o.readLocked(name)
-	// Another reader's lock is tried when this one's is free: whose lock is taken then reads, and waits again afterwards.
-	if other := o.waiting.add(o); other != nil && other.mu.TryLock() {
-		other.stop()
-		other.mu.Unlock()
-	}
+func (o *objectReader) read(name string) (got object, err error) {
+	err = o.each(contents, []string{name}, func(_ int, answer object) error {
+		got = answer
+		return nil
+	})
 	return got, err
 }
 
-func (o *objectReader) readLocked(name string) (object, error) {
+// mostAsked is how many objects are asked about before the lock is free for other reads.
+const mostAsked = 256
+
+// each takes the answers about some names, in their order. Contents are checked against their hashes. A name is asked about again where the process
+// has died, so that take may see an answer twice.
+func (o *objectReader) each(what request, names []string, take func(i int, answer object) error) error {
+	first := 0
+	for some := range slices.Chunk(names, mostAsked) {
+		err := o.readLocked(what, some, func(i int, answer object) error { return take(first+i, answer) })
+		// Another reader's lock is tried when this one's is free: whose lock is taken then reads, and waits again afterwards.
+		if other := o.waiting.add(o); other != nil && other.mu.TryLock() {
+			other.stop()
+			other.mu.Unlock()
+		}
+		if err != nil {
+			return err
+		}
+		first += len(some)
+	}
+	return nil
+}
+
+func (o *objectReader) readLocked(what request, names []string, take func(int, object) error) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.closed {
-		return object{}, errClosed
+		return errClosed
 	}
 	fresh := o.cmd == nil
-	got, err := o.ask(name)
+	err := o.ask(what, names, take)
 	if err != nil && !fresh {
 		o.stop()
-		got, err = o.ask(name)
+		err = o.ask(what, names, take)
 	}
 	if err != nil {
 		o.stop()
-		return object{}, fmt.Errorf("read object %s: %w", name, err)
+		return err
 	}
 	o.restWhenIdle()
-	return got, verifyHash(got)
+	return nil
 }
 
-// ask sends one question and reads the answer. It must not be left half way: the caller stops the process on error.
-func (o *objectReader) ask(name string) (object, error) {
+// ask sends questions and reads the answers. It must not be left half way: the caller stops the process on error.
+func (o *objectReader) ask(what request, names []string, take func(int, object) error) error {
 	if err := o.run(); err != nil {
-		return object{}, err
+		return err
 	}
 	guard := time.AfterFunc(readTimeout, killGroup(o.cmd))
 	defer guard.Stop()
-	if _, err := io.WriteString(o.in, name+"\n"); err != nil {
-		return object{}, err
+	var questions strings.Builder
+	for _, name := range names {
+		fmt.Fprintf(&questions, "%s %s\n", what, name)
 	}
+	questions.WriteString("flush\n") // until then git only reads
+	if _, err := io.WriteString(o.in, questions.String()); err != nil {
+		return fmt.Errorf("read object %s: %w", names[0], err)
+	}
+	for i, name := range names {
+		answer, err := o.answer(what)
+		if err == nil {
+			err = verifyHash(what, answer)
+		}
+		if err == nil {
+			err = take(i, answer)
+		}
+		if err != nil {
+			return fmt.Errorf("read object %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+func (o *objectReader) answer(what request) (object, error) {
 	header, err := o.out.ReadString('\n')
 	if err != nil {
 		return object{}, err
@@ -134,18 +185,34 @@ func (o *objectReader) ask(name string) (object, error) {
 	if len(fields) != 3 {
 		return object{}, fmt.Errorf("git cat-file: unexpected answer %q", header)
 	}
-	size, err := strconv.Atoi(fields[2])
+	size, err := strconv.ParseInt(fields[2], 10, 64)
 	if err != nil {
 		return object{}, err
 	}
-	if size > mostObject || size > mostHead && fields[1] != "blob" {
-		return object{}, sourceError(source.LimitExceeded, "the %s has %d bytes", fields[1], size)
+	got := object{kind: fields[1], hash: fields[0], size: size}
+	if what == info {
+		return got, nil
+	}
+	if size > mostOf(got.kind) {
+		return object{}, sourceError(source.LimitExceeded, "the %s has %d bytes", got.kind, size)
 	}
 	data := make([]byte, size+1)
 	if _, err := io.ReadFull(o.out, data); err != nil {
 		return object{}, err
 	}
-	return object{kind: fields[1], hash: fields[0], data: data[:size]}, nil
+	got.data = data[:size]
+	return got, nil
+}
+
+// mostOf is the size of the largest object of a kind that is read.
+func mostOf(kind string) int64 {
+	switch kind {
+	case "blob":
+		return mostObject
+	case "tree":
+		return mostTree
+	}
+	return mostHead
 }
 
 func (o *objectReader) run() error {
@@ -232,13 +299,13 @@ func killGroup(cmd *exec.Cmd) func() {
 // newObjects prepares a reader of dir; the process starts with the first read.
 func newObjects(r runner, dir string, waiting *waitingReaders) *objectReader {
 	return &objectReader{waiting: waiting, start: func() *exec.Cmd {
-		return r.command(context.Background(), dir, offline, "cat-file", "--batch")
+		return r.command(context.Background(), dir, offline, "cat-file", "--batch-command", "--buffer")
 	}}
 }
 
 // verifyHash recomputes an object's hash: git itself does not when it reads.
-func verifyHash(o object) error {
-	if o.kind == "" {
+func verifyHash(what request, o object) error {
+	if o.kind == "" || what == info {
 		return nil
 	}
 	h := sha1.New() //nolint:gosec // git's own hash

@@ -158,7 +158,7 @@ func readers(t *testing.T, dir string) (found []*os.Process) {
 }
 
 func TestAClosedStoreSaysSo(t *testing.T) {
-	r := gittest.New(t, map[string]string{"a": "1"})
+	r := gittest.New(t, map[string]string{"a": strings.Repeat("1", 1<<20)}) // it is not read with the list
 	s, err := git.OpenStore(git.Options{Dir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -122,6 +121,8 @@ func (r *repository) find(ctx context.Context, want ref) (revision, error) {
 		return r.findVersion(ctx, want)
 	case want.name == "HEAD":
 		return r.peel("HEAD", "HEAD")
+	case r.isLoose(want.name):
+		return r.peel(want.name, want.show)
 	}
 	at, _, err := r.refs(ctx, want.name)
 	if err != nil {
@@ -132,6 +133,17 @@ func (r *repository) find(ctx context.Context, want ref) (revision, error) {
 		return revision{}, r.missing(ctx, want)
 	}
 	return r.peel(hash, want.show)
+}
+
+// isLoose reports whether a reference is a file of its own (gitrepository-layout(5)). Git takes a name for the one of exactly that name first, so that
+// who reads it cannot be led to another, and for-each-ref, a process, is not needed.
+func (r *repository) isLoose(name string) bool {
+	common, err := commonDir(r.dir)
+	if err != nil {
+		return false
+	}
+	file, err := os.Lstat(filepath.Join(common, filepath.FromSlash(name)))
+	return err == nil && file.Mode().IsRegular()
 }
 
 func (r *repository) findCommit(want ref) (revision, error) {
@@ -257,18 +269,6 @@ func (r *repository) tree(ctx context.Context, key treeKey, list []tree.Entry) (
 	}
 	r.trees.put(key, t)
 	return t, nil
-}
-
-// list returns the entries of a commit.
-func (r *repository) list(ctx context.Context, commit string, most int) (list []tree.Entry, err error) {
-	err = r.runner.stream(ctx, r.dir, func(out io.Reader) (err error) {
-		list, err = readList(out, most)
-		return err
-	}, "ls-tree", "-r", "-z", "--long", "--full-tree", "--end-of-options", commit)
-	if err != nil && ctx.Err() == nil && mayBeDamage(err) {
-		r.suspected.Store(true)
-	}
-	return list, err
 }
 
 // treeError is the reason for which a list makes no tree; another error is one of reading.

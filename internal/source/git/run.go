@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -184,32 +183,6 @@ func (c *capped) Write(p []byte) (int, error) {
 		return 0, c.refused
 	}
 	return c.Buffer.Write(p)
-}
-
-// stream runs git and hands its output to read while it runs; an error of read ends it.
-func (r runner) stream(ctx context.Context, dir string, read func(io.Reader) error, args ...string) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	cmd := r.command(ctx, dir, offline, args...)
-	var stderr tail
-	cmd.Stderr = &stderr
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	wait, err := r.start(ctx, cmd, cancel)
-	if err != nil {
-		return err
-	}
-	if err := read(out); err != nil {
-		cancel(err)
-		_ = wait()                // killed by us: its answer says nothing
-		return context.Cause(ctx) // or what ended it before
-	}
-	if err := wait(); err != nil {
-		return r.explain(ctx, args[0], err, stderr.String())
-	}
-	return nil
 }
 
 // tail keeps the last 4 KiB written to it.

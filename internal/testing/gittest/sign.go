@@ -138,6 +138,12 @@ func (r *Repo) WriteCommit(object string) string {
 	return hash
 }
 
+// WriteTree writes a tree object as it is, and returns its hash.
+func (r *Repo) WriteTree(object string) string {
+	r.t.Helper()
+	return r.run(object, "hash-object", "-t", "tree", "-w", "--literally", "--stdin")
+}
+
 // SignedTag makes a tag object at a commit, "" being main's, with the signature of a key; nil is none.
 func (r *Repo) SignedTag(name, commit string, k *Key) {
 	r.t.Helper()
