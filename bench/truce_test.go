@@ -131,19 +131,27 @@ func (c *child) memory(line string) (self, helpers float64) {
 	return memoryOf(pid, line), helpers
 }
 
-// helpersOf lists the children of a process, but for one.
+// helpersOf lists the children of a process, but for one. A child that has not begun its program yet still is the process itself, whose memory would
+// count twice.
 func helpersOf(pid, but int) []int {
 	var out []int
+	self := commandOf(pid)
 	tasks, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
 	for _, t := range tasks {
 		list, _ := os.ReadFile(t) // a thread that has just ended has no children
 		for _, p := range strings.Fields(string(list)) {
-			if n, _ := strconv.Atoi(p); n != but {
+			if n, _ := strconv.Atoi(p); n != but && commandOf(n) != self {
 				out = append(out, n)
 			}
 		}
 	}
 	return out
+}
+
+// commandOf is the command line of a process, empty once it has ended.
+func commandOf(pid int) string {
+	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)) // a helper may have just ended
+	return string(text)
 }
 
 // cpu is the CPU time that truce has taken so far, without its helpers.
