@@ -193,7 +193,7 @@ func (o *objectReader) answer(what request) (object, error) {
 	if what == info {
 		return got, nil
 	}
-	if size > mostOf(got.kind) {
+	if size > sizeLimit(got.kind) {
 		return object{}, sourceError(source.LimitExceeded, "the %s has %d bytes", got.kind, size)
 	}
 	data := make([]byte, size+1)
@@ -204,8 +204,8 @@ func (o *objectReader) answer(what request) (object, error) {
 	return got, nil
 }
 
-// mostOf is the size of the largest object of a kind that is read.
-func mostOf(kind string) int64 {
+// sizeLimit is the size of the largest object of a kind that is read.
+func sizeLimit(kind string) int64 {
 	switch kind {
 	case "blob":
 		return mostObject
