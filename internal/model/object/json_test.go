@@ -69,9 +69,12 @@ func TestOtherTypesAreWrittenAsByEncodingJSON(t *testing.T) {
 }
 
 func BenchmarkJSON(b *testing.B) {
-	var o object.Object
-	if err := json.Unmarshal([]byte(texts[0]), &o); err != nil {
-		b.Fatal(err)
+	container := map[string]any{"name": "web", "image": "web:1", "ports": []any{map[string]any{"containerPort": int64(80), "protocol": "TCP"}}}
+	owned := map[string]any{"f:spec": map[string]any{"f:replicas": map[string]any{}, `k:{"name":"web"}`: map[string]any{".": map[string]any{}, "f:image": map[string]any{}}}}
+	o := object.Object{
+		"apiVersion": "apps/v1", "kind": "Deployment",
+		"metadata": map[string]any{"name": "web", "namespace": "shop", "managedFields": []any{map[string]any{"manager": "truce", "operation": "Apply", "fieldsV1": owned}}},
+		"spec":     map[string]any{"replicas": int64(3), "template": map[string]any{"spec": map[string]any{"containers": []any{container}}}},
 	}
 	b.Run("object", func(b *testing.B) {
 		for b.Loop() {
