@@ -35,6 +35,7 @@ type clone struct {
 	turn    chan struct{} // one git process at a time writes
 	deep    bool          // keeps history; see Store.History
 	checked string        // the last failure after which the clone was checked, and was not damaged
+	old     bool          // the server does not speak version 2 of git's protocol
 	removed bool          // the caller that has the turn must begin with another clone
 }
 
@@ -251,8 +252,12 @@ func (t *fetchAttempt) resolve(ctx context.Context, want ref) (revision, error) 
 	case want.allowed != nil:
 		return t.bringVersion(ctx, want)
 	}
-	if err := t.get(ctx, want.name, "--depth=1"); err != nil {
-		return revision{}, t.suggest(ctx, want, err)
+	unmoved, err := t.isUnmoved(ctx, want.name)
+	if err == nil && !unmoved {
+		err = t.suggest(ctx, want, t.get(ctx, want.name, "--depth=1"))
+	}
+	if err != nil {
+		return revision{}, err
 	}
 	return t.repo.peel(keptRef(want.name), want.show)
 }

@@ -1,0 +1,131 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// mostListed bounds what a server says of the references that begin with a name, in bytes.
+const mostListed = 1 << 20
+
+// sha1Digits is the length of the shorter hashes, in hexadecimal digits.
+const sha1Digits = 40
+
+// uploadPack is git's own name for what serves fetches, in addresses and types.
+const uploadPack = "git-upload-pack"
+
+// isUnmoved reports whether a reference is where the last fetch has found it: one small request (gitprotocol-v2(5), ls-refs), and no process of git,
+// where a fetch that finds nothing new takes three of each. Whatever else the server answers is left to a fetch, which says what is wrong.
+func (t *fetchAttempt) isUnmoved(ctx context.Context, name string) (bool, error) {
+	if t.old || t.to.scheme != "http" && t.to.scheme != "https" {
+		return false, nil
+	}
+	have, err := t.kept(name)
+	if err != nil || have == "" {
+		return false, err
+	}
+	at, err := t.askWhere(ctx, name, have)
+	switch {
+	case errors.Is(err, errOldProtocol):
+		t.old = true
+	case ctx.Err() != nil:
+		return false, context.Cause(ctx)
+	}
+	return err == nil && at == have, nil
+}
+
+// errOldProtocol says that a server does not speak the protocol's version 2.
+var errOldProtocol = errors.New("no answer of git's protocol 2")
+
+// askWhere asks for the hash at a reference; the one that is known tells of which length hashes are.
+func (t *fetchAttempt) askWhere(ctx context.Context, name, known string) (string, error) {
+	question := packet("command=ls-refs\n")
+	if len(known) > sha1Digits {
+		question += packet("object-format=sha256\n")
+	}
+	question += "0001" + packet("ref-prefix "+name+"\n") + "0000"
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, t.to.String()+"/"+uploadPack, strings.NewReader(question))
+	if err != nil {
+		return "", err
+	}
+	for key, value := range map[string]string{
+		"Git-Protocol": "version=2", "User-Agent": "git/truce", "Content-Type": "application/x-" + uploadPack + "-request", "Accept": "application/x-" + uploadPack + "-result",
+	} {
+		q.Header.Set(key, value)
+	}
+	if h := authorization(t.auth); h != "" {
+		q.Header.Set("Authorization", h)
+	}
+	client, err := plainClient(t.auth, t.route)
+	if err != nil {
+		return "", err
+	}
+	defer client.CloseIdleConnections()
+	answer, err := client.Do(q)
+	if err != nil {
+		return "", err
+	}
+	defer answer.Body.Close()
+	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")) // what is no type is not the one that is wanted
+	switch {
+	case answer.StatusCode == http.StatusBadRequest, answer.StatusCode == http.StatusUnsupportedMediaType, answer.StatusCode == http.StatusNotImplemented:
+		return "", errOldProtocol
+	case answer.StatusCode != http.StatusOK:
+		return "", fmt.Errorf("the server answers %s", answer.Status)
+	case kind != "application/x-"+uploadPack+"-result":
+		return "", errOldProtocol
+	}
+	return findListed(io.LimitReader(answer.Body, mostListed), name)
+}
+
+// packet is a line of git's protocol: its length in four hexadecimal digits, themselves included, and the text (gitprotocol-common(5)).
+func packet(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
+
+// findListed reads an answer to ls-refs, and returns the hash at a reference; empty where it has none.
+func findListed(answer io.Reader, name string) (hash string, err error) {
+	in := bufio.NewReader(answer)
+	for {
+		line, end, err := readPacket(in)
+		switch {
+		case err != nil:
+			return "", err
+		case end:
+			return hash, nil
+		}
+		at, rest, _ := strings.Cut(line, " ")
+		if !hashForm.MatchString(at) {
+			return "", errOldProtocol
+		}
+		if ref, _, _ := strings.Cut(rest, " "); ref == name { // what follows was not asked for
+			hash = at
+		}
+	}
+}
+
+// longestPacket is what the protocol permits, its length included.
+const longestPacket = 65520
+
+// readPacket reads a line, or the end of an answer. What is of no known form is a sign of another protocol.
+func readPacket(in io.Reader) (line string, end bool, err error) {
+	var head [4]byte
+	if _, err := io.ReadFull(in, head[:]); err != nil {
+		return "", false, err
+	}
+	size, err := strconv.ParseUint(string(head[:]), 16, 16)
+	switch {
+	case err == nil && size == 0:
+		return "", true, nil
+	case err != nil, size <= 4, size > longestPacket:
+		return "", false, errOldProtocol
+	}
+	text := make([]byte, size-4)
+	_, err = io.ReadFull(in, text)
+	return strings.TrimSuffix(string(text), "\n"), false, err
+}

@@ -1,0 +1,142 @@
+package git_test
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/gittest"
+)
+
+// TestAPollThatFindsNothingNewIsOneRequest, and whatever is new is fetched.
+func TestAPollThatFindsNothingNewIsOneRequest(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "first"})
+	r.Branch("main-and-more", r.Head())
+	r.AnnotatedTag("v1", r.Head())
+	for name, o := range map[string]gittest.HTTPOptions{
+		"public": {}, "password": {Username: "u", Password: "p"}, "token": {BearerToken: "t"}, "client certificate": {TLS: true, ClientCert: true},
+	} {
+		server := gittest.ServeHTTP(t, r, o)
+		s := newStore(t)
+		auth := source.Auth{Username: o.Username, Password: o.Password, BearerToken: o.BearerToken, CABundle: server.CABundle, ClientCert: server.ClientCert, ClientKey: server.ClientKey}
+		for _, ref := range []source.Ref{{Branch: "main"}, {Tag: "v1"}, {Name: "HEAD"}, {Name: "refs/heads/main"}} {
+			spec := source.Spec{URL: server.URL, Ref: ref, Auth: auth}
+			first := fetch(t, s, spec)
+			before := server.Requests()
+			if again := fetch(t, s, spec); again.Revision != first.Revision || again.Digest != first.Digest {
+				t.Errorf("%s, %v: %s after %s", name, ref, again.Revision, first.Revision)
+			}
+			if n := server.Requests() - before; n != 1 {
+				t.Errorf("%s, %v: %d requests", name, ref, n)
+			}
+		}
+	}
+}
+
+// moves are what can become of main.
+var moves = map[string]func(r *gittest.Repo){
+	"a commit":        func(r *gittest.Repo) { r.Commit(map[string]string{"a": "second"}, "second") },
+	"another history": func(r *gittest.Repo) { r.ForcePush(map[string]string{"a": "other"}, "other") },
+}
+
+func TestAReferenceThatHasMovedIsFetched(t *testing.T) {
+	for name, move := range moves {
+		r := gittest.New(t, map[string]string{"a": "first"})
+		server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
+		s := newStore(t)
+		for range 2 {
+			fetch(t, s, mainOf(server.URL))
+		}
+		move(r)
+		got := fetch(t, s, mainOf(server.URL))
+		if !strings.HasSuffix(got.Revision, r.Head()) {
+			t.Errorf("%s: fetched %s, want %s", name, got.Revision, r.Head())
+		}
+		if text, err := fs.ReadFile(got.Files, "a"); err != nil || string(text) != r.Git("show", "main:a") {
+			t.Errorf("%s: %q, %v", name, text, err)
+		}
+	}
+}
+
+func TestATagThatIsAnotherObjectIsFetched(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "first"})
+	r.AnnotatedTag("v1", r.Head())
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
+	s := newStore(t)
+	spec := source.Spec{URL: server.URL, Ref: source.Ref{Tag: "v1"}}
+	fetch(t, s, spec)
+	r.Commit(map[string]string{"a": "second"}, "second")
+	r.Git("tag", "-d", "v1")
+	r.AnnotatedTag("v1", r.Head())
+	if got := fetch(t, s, spec); !strings.HasSuffix(got.Revision, r.Head()) {
+		t.Errorf("fetched %s, want %s", got.Revision, r.Head())
+	}
+}
+
+func TestAReferenceThatIsGoneIsSaidToBe(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "first"})
+	r.Branch("feature", r.Head())
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
+	s := newStore(t)
+	spec := source.Spec{URL: server.URL, Ref: source.Ref{Branch: "feature"}}
+	fetch(t, s, spec)
+	r.DeleteBranch("feature")
+	r.Branch("feature-2", r.Head()) // begins with the name
+	if text := refused(t, s, spec, source.RefNotFound); !strings.Contains(text, "feature-2") {
+		t.Errorf("%q names no other branch", text)
+	}
+}
+
+// TestAnAnswerThatSaysNothingIsLeftToAFetch: each of them comes in the place of the answer to the one small request, and the fetch after it has none of them.
+func TestAnAnswerThatSaysNothingIsLeftToAFetch(t *testing.T) {
+	const result = "application/x-git-upload-pack-result"
+	zero := strings.Repeat("0", 40)
+	for name, c := range map[string]struct {
+		status int
+		kind   string
+		body   string
+		asked  int64 // small requests of two polls
+	}{
+		"an error":               {http.StatusInternalServerError, "text/plain", "away", 2},
+		"an older protocol":      {http.StatusOK, result, "0030ERR upload-pack: not our ref command=ls-refs0000", 1},
+		"a page":                 {http.StatusOK, "text/html", "<html>", 1},
+		"no such method":         {http.StatusNotImplemented, "text/plain", "", 1},
+		"nothing":                {http.StatusOK, result, "", 2},
+		"no references":          {http.StatusOK, result, "0000", 2},
+		"another reference":      {http.StatusOK, result, "0041" + zero + " refs/heads/mainland\n0000", 2},
+		"cut off":                {http.StatusOK, result, "003d" + zero + " refs/hea", 2},
+		"a length that is wrong": {http.StatusOK, result, "zzzz", 1},
+		"somewhere else":         {http.StatusFound, "text/plain", "", 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := gittest.New(t, map[string]string{"a": "first"})
+			var asked atomic.Int64
+			server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Hook: func(_ int, w http.ResponseWriter, q *http.Request) bool {
+				if q.Header.Get("User-Agent") != "git/truce" {
+					return false
+				}
+				asked.Add(1)
+				w.Header().Set("Content-Type", c.kind)
+				w.WriteHeader(c.status)
+				_, _ = io.WriteString(w, c.body) // the client may have gone
+				return true
+			}})
+			s := newStore(t)
+			fetch(t, s, mainOf(server.URL))
+			for n := range 2 {
+				r.Commit(map[string]string{"a": fmt.Sprint("commit ", n)}, "next")
+				if got := fetch(t, s, mainOf(server.URL)); !strings.HasSuffix(got.Revision, r.Head()) {
+					t.Errorf("fetched %s, want %s", got.Revision, r.Head())
+				}
+			}
+			if n := asked.Load(); n != c.asked {
+				t.Errorf("it is asked %d times, want %d", n, c.asked)
+			}
+		})
+	}
+}
