@@ -36,6 +36,7 @@ type clone struct {
 	deep    bool          // keeps history; see Store.History
 	checked string        // the last failure after which the clone was checked, and was not damaged
 	old     bool          // the server does not speak version 2 of git's protocol
+	left    string        // describeFiles after the last fetch; empty for none in this process
 	removed bool          // the caller that has the turn must begin with another clone
 }
 

@@ -17,10 +17,15 @@ func (c *clone) attempt(ctx context.Context, want ref, to reach) (revision, erro
 		return revision{}, err
 	}
 	at, err := c.bring(ctx, want, to)
+	if err == nil {
+		err = c.pack(ctx)
+	}
 	if err != nil {
+		c.left = ""
 		return revision{}, err
 	}
-	return at, c.pack(ctx)
+	c.left = c.describeFiles()
+	return at, nil
 }
 
 // heal is attempt, and makes the clone again where it is damaged: after a read that failed, and after each new failure of a fetch that may have

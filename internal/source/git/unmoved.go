@@ -8,6 +8,8 @@ import (
 	"io"
 	"mime"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -22,9 +24,10 @@ const sha1Digits = 40
 const uploadPack = "git-upload-pack"
 
 // isUnmoved reports whether a reference is where the last fetch has found it: one small request (gitprotocol-v2(5), ls-refs), and no process of git,
-// where a fetch that finds nothing new takes three of each. Whatever else the server answers is left to a fetch, which says what is wrong.
+// where a fetch that finds nothing new takes three of each. Whatever else the server answers is left to a fetch, which says what is wrong; and so is a
+// clone whose files are not as the last fetch of this process has left them, which a fetch finds to be damaged.
 func (t *fetchAttempt) isUnmoved(ctx context.Context, name string) (bool, error) {
-	if t.old || t.to.scheme != "http" && t.to.scheme != "https" {
+	if t.old || t.left == "" || t.left != t.describeFiles() || t.to.scheme != "http" && t.to.scheme != "https" {
 		return false, nil
 	}
 	have, err := t.kept(name)
@@ -39,6 +42,23 @@ func (t *fetchAttempt) isUnmoved(ctx context.Context, name string) (bool, error)
 		return false, context.Cause(ctx)
 	}
 	return err == nil && at == have, nil
+}
+
+// describeFiles has the names, sizes and times of the files that a fetch writes.
+func (c *clone) describeFiles() string {
+	var b strings.Builder
+	for _, pattern := range []string{"objects/pack/*", "refs/truce/*", "packed-refs", "shallow"} {
+		files, err := filepath.Glob(filepath.Join(c.dir, pattern))
+		if err != nil {
+			return "" // the patterns are legal
+		}
+		for _, file := range files {
+			if info, err := os.Lstat(file); err == nil { // one that has just gone is not described
+				fmt.Fprintln(&b, file, info.Size(), info.ModTime().UnixNano())
+			}
+		}
+	}
+	return b.String()
 }
 
 // errOldProtocol says that a server does not speak the protocol's version 2.

@@ -98,6 +98,7 @@ func (s *HTTPServer) Hang() { s.hanging.Store(true) }
 func (s *HTTPServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := s.requests.Add(1)
 	if s.hanging.Load() {
+		_, _ = io.Copy(io.Discard, r.Body) // net/http sees that a client has gone once it has read all
 		<-r.Context().Done()
 		return
 	}
