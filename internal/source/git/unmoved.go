@@ -66,11 +66,11 @@ var errOldProtocol = errors.New("no answer of git's protocol 2")
 
 // askWhere asks for the hash at a reference; the one that is known tells of which length hashes are.
 func (t *fetchAttempt) askWhere(ctx context.Context, name, known string) (string, error) {
-	question := packet("command=ls-refs\n")
+	question := pktLine("command=ls-refs\n")
 	if len(known) > sha1Digits {
-		question += packet("object-format=sha256\n")
+		question += pktLine("object-format=sha256\n")
 	}
-	question += "0001" + packet("ref-prefix "+name+"\n") + "0000"
+	question += "0001" + pktLine("ref-prefix "+name+"\n") + "0000"
 	q, err := http.NewRequestWithContext(ctx, http.MethodPost, t.to.String()+"/"+uploadPack, strings.NewReader(question))
 	if err != nil {
 		return "", err
@@ -105,8 +105,8 @@ func (t *fetchAttempt) askWhere(ctx context.Context, name, known string) (string
 	return findListed(io.LimitReader(answer.Body, mostListed), name)
 }
 
-// packet is a line of git's protocol: its length in four hexadecimal digits, themselves included, and the text (gitprotocol-common(5)).
-func packet(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
+// pktLine is a line of git's protocol: its length in four hexadecimal digits, themselves included, and the text (gitprotocol-common(5)).
+func pktLine(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 
 // findListed reads an answer to ls-refs, and returns the hash at a reference; empty where it has none.
 func findListed(answer io.Reader, name string) (hash string, err error) {

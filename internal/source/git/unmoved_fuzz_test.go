@@ -7,8 +7,8 @@ import (
 
 // FuzzAnAnswerToLsRefs: whatever a server answers, a hash is one that it has named beside the reference.
 func FuzzAnAnswerToLsRefs(f *testing.F) {
-	line := packet(someHash + " refs/heads/main\n")
-	for _, answer := range []string{line + "0000", "0000", line, "0001" + line, packet("ERR no") + "0000", "fff0", "0004", packet(someHash+" refs/heads/main symref-target:x\n") + line + "0000"} {
+	line := pktLine(someHash + " refs/heads/main\n")
+	for _, answer := range []string{line + "0000", "0000", line, "0001" + line, pktLine("ERR no") + "0000", "fff0", "0004", pktLine(someHash+" refs/heads/main symref-target:x\n") + line + "0000"} {
 		f.Add(answer)
 	}
 	f.Fuzz(func(t *testing.T, answer string) {
