@@ -64,7 +64,7 @@ func (c *clone) describeFiles() string {
 // errOldProtocol says that a server does not speak the protocol's version 2.
 var errOldProtocol = errors.New("no answer of git's protocol 2")
 
-// askWhere asks for the hash at a reference; the one that is known tells of which length hashes are.
+// askWhere asks for the hash at a reference; the one that is known shows how long hashes are.
 func (t *fetchAttempt) askWhere(ctx context.Context, name, known string) (string, error) {
 	question := pktLine("command=ls-refs\n")
 	if len(known) > sha1Digits {
