@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"bytes"
+	gojson "encoding/json"
 	"net/http"
 	"slices"
 
@@ -15,7 +16,7 @@ import (
 )
 
 // newDynamic is dynamic.NewForConfigAndClient with another decoder: what client-go scans some six times to decode an answer, and twelve times for an
-// event of a watch, is scanned twice and four times. What it decodes to is the same.
+// event of a watch, is scanned twice and five times. What it decodes to is the same.
 func newDynamic(config *rest.Config, h *http.Client) (dynamic.Interface, error) {
 	config = dynamic.ConfigFor(config)
 	config.NegotiatedSerializer = codec{config.NegotiatedSerializer}
@@ -98,9 +99,8 @@ func cutEvent(data []byte) (kind string, object []byte, isPlain bool) {
 	data, begins := bytes.CutPrefix(data, []byte(`{"type":"`))
 	name, object, found := bytes.Cut(data, []byte(`","object":`))
 	object, ends := bytes.CutSuffix(object, []byte("}"))
+	object = bytes.TrimSpace(object)
 	isName := len(bytes.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) == 0
-	if !begins || !found || !ends || !isName || !bytes.HasPrefix(object, []byte("{")) || !bytes.HasSuffix(object, []byte("}")) {
-		return "", nil, false
-	}
-	return string(name), object, true
+	isPlain = begins && found && ends && isName && bytes.HasPrefix(object, []byte("{")) && gojson.Valid(object) // nothing follows the object
+	return string(name), object, isPlain
 }

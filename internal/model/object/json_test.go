@@ -24,7 +24,7 @@ func FuzzAnObjectIsWrittenAsByEncodingJSON(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var o object.Object
 		if json.Unmarshal(text, &o) != nil {
-			t.Skip("no object")
+			return // no object
 		}
 		wholeNumbers(o)
 		want, err := json.Marshal(o)

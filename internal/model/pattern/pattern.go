@@ -1,7 +1,7 @@
-// Package pattern answers: how does a process not pay for the regular expressions that it never asks?
+// Package pattern answers: when is a regular expression compiled?
 //
 // In: a regular expression.
-// Out: the same, compiled when it is needed first.
+// Out: the same, compiled when it is first needed.
 // Promise: pure; a process that never asks keeps nothing of it. One with bounds, such as {1,512}, takes up to hundreds of kilobytes when it is compiled, and
 // each render worker is a process.
 // Not here: patterns of file names (glob).

@@ -8,7 +8,7 @@
 // Not here: when to look again, LFS, what a signature is (signature).
 //
 // A repository on this machine is read in place. Any other has one bare, shallow clone under Options.Dir, keyed by address and
-// credentials. A poll over HTTP asks where the reference is, in one request of some 200 bytes; what is new, and over SSH whatever there is, is
+// credentials. A poll over HTTP asks where the reference is, in one request of some hundred bytes; what is new, and over SSH whatever there is, is
 // brought by `git fetch --depth=1` of it.
 package git
 
