@@ -21,23 +21,23 @@ import (
 // clone is our bare, shallow copy of a repository elsewhere. References are kept under names of our own making, so that
 // no name from a server becomes a file.
 type clone struct {
-	name    string
-	dir     string
-	private string // where private directories are made
-	address address
-	moved   address // where the server sent the last trip, within its origin
-	auth    source.Auth
-	token   githubapp.Token // of its GitHub App; the trip that has the turn uses it
-	servers egress.Policy
-	clouds  *cloud.Exchange
-	runner  runner
-	repo    *repository
-	turn    chan struct{} // one git process at a time writes
-	deep    bool          // keeps history; see Store.History
-	checked string        // the last failure after which the clone was checked, and was not damaged
-	old     bool          // the server does not speak version 2 of git's protocol
-	left    string        // describeFiles after the last fetch; empty for none in this process
-	removed bool          // the caller that has the turn must begin with another clone
+	name        string
+	dir         string
+	private     string // where private directories are made
+	address     address
+	moved       address // where the server sent the last trip, within its origin
+	auth        source.Auth
+	token       githubapp.Token // of its GitHub App; the trip that has the turn uses it
+	servers     egress.Policy
+	clouds      *cloud.Exchange
+	runner      runner
+	repo        *repository
+	turn        chan struct{} // one git process at a time writes
+	deep        bool          // keeps history; see Store.History
+	checked     string        // the last failure after which the clone was checked, and was not damaged
+	oldProtocol bool          // the server does not speak version 2 of git's protocol
+	leftFiles   string        // describeFiles after the last fetch; empty for none in this process
+	removed     bool          // the caller that has the turn must begin with another clone
 }
 
 // clone returns the clone of an address with credentials; each pair has one.

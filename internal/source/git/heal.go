@@ -21,10 +21,10 @@ func (c *clone) attempt(ctx context.Context, want ref, to reach) (revision, erro
 		err = c.pack(ctx)
 	}
 	if err != nil {
-		c.left = ""
+		c.leftFiles = ""
 		return revision{}, err
 	}
-	c.left = c.describeFiles()
+	c.leftFiles = c.describeFiles()
 	return at, nil
 }
 

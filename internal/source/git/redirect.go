@@ -85,15 +85,7 @@ func (t *fetchAttempt) location(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if h := authorization(t.auth); h != "" {
-		req.Header.Set("Authorization", h)
-	}
-	client, err := plainClient(t.auth, t.route)
-	if err != nil {
-		return "", err
-	}
-	defer client.CloseIdleConnections()
-	answer, err := client.Do(req)
+	answer, err := t.send(req)
 	if err != nil {
 		return "", hideURL(err)
 	}
@@ -105,7 +97,19 @@ func (t *fetchAttempt) location(ctx context.Context) (string, error) {
 	return to.String(), nil
 }
 
-// plainClient follows nothing and trusts what git is configured to trust.
+// send sends a request of truce's own on the way, and with the credentials, that git has.
+func (t *fetchAttempt) send(q *http.Request) (*http.Response, error) {
+	if h := authorization(t.auth); h != "" {
+		q.Header.Set("Authorization", h)
+	}
+	client, err := plainClient(t.auth, t.route)
+	if err != nil {
+		return nil, err
+	}
+	return client.Do(q)
+}
+
+// plainClient keeps no connection, follows nothing and trusts what git is configured to trust.
 func plainClient(auth source.Auth, way route) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if auth.CABundle != "" {
@@ -121,7 +125,7 @@ func plainClient(auth source.Auth, way route) (*http.Client, error) {
 	}
 	return &http.Client{
 		Transport: &http.Transport{
-			Proxy: http.ProxyURL(way.proxy), TLSClientConfig: config, DialContext: way.dial, MaxResponseHeaderBytes: 64 << 10,
+			Proxy: http.ProxyURL(way.proxy), TLSClientConfig: config, DialContext: way.dial, MaxResponseHeaderBytes: 64 << 10, DisableKeepAlives: true,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil

@@ -27,7 +27,7 @@ const uploadPack = "git-upload-pack"
 // where a fetch that finds nothing new takes three of each. Whatever else the server answers is left to a fetch, which says what is wrong; and so is a
 // clone whose files are not as the last fetch of this process has left them, which a fetch finds to be damaged.
 func (t *fetchAttempt) isUnmoved(ctx context.Context, name string) (bool, error) {
-	if t.old || t.left == "" || t.left != t.describeFiles() || t.to.scheme != "http" && t.to.scheme != "https" {
+	if t.oldProtocol || t.leftFiles == "" || t.leftFiles != t.describeFiles() || t.to.scheme != "http" && t.to.scheme != "https" {
 		return false, nil
 	}
 	have, err := t.kept(name)
@@ -37,7 +37,7 @@ func (t *fetchAttempt) isUnmoved(ctx context.Context, name string) (bool, error)
 	at, err := t.askWhere(ctx, name, have)
 	switch {
 	case errors.Is(err, errOldProtocol):
-		t.old = true
+		t.oldProtocol = true
 	case ctx.Err() != nil:
 		return false, context.Cause(ctx)
 	}
@@ -80,15 +80,7 @@ func (t *fetchAttempt) askWhere(ctx context.Context, name, known string) (string
 	} {
 		q.Header.Set(key, value)
 	}
-	if h := authorization(t.auth); h != "" {
-		q.Header.Set("Authorization", h)
-	}
-	client, err := plainClient(t.auth, t.route)
-	if err != nil {
-		return "", err
-	}
-	defer client.CloseIdleConnections()
-	answer, err := client.Do(q)
+	answer, err := t.send(q)
 	if err != nil {
 		return "", err
 	}

@@ -3,7 +3,6 @@ package git_test
 import (
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -38,43 +37,34 @@ func TestAPollThatFindsNothingNewIsOneRequest(t *testing.T) {
 	}
 }
 
-// moves are what can become of main.
-var moves = map[string]func(r *gittest.Repo){
-	"a commit":        func(r *gittest.Repo) { r.Commit(map[string]string{"a": "second"}, "second") },
-	"another history": func(r *gittest.Repo) { r.ForcePush(map[string]string{"a": "other"}, "other") },
-}
-
+// TestAReferenceThatHasMovedIsFetched, wherever it went.
 func TestAReferenceThatHasMovedIsFetched(t *testing.T) {
-	for name, move := range moves {
+	for name, c := range map[string]struct {
+		ref  source.Ref
+		move func(r *gittest.Repo)
+	}{
+		"a commit":        {source.Ref{Branch: "main"}, func(r *gittest.Repo) { r.Commit(map[string]string{"a": "second"}, "second") }},
+		"another history": {source.Ref{Branch: "main"}, func(r *gittest.Repo) { r.ForcePush(map[string]string{"a": "other"}, "other") }},
+		"another tag object": {source.Ref{Tag: "v1"}, func(r *gittest.Repo) {
+			r.Commit(map[string]string{"a": "second"}, "second")
+			r.Git("tag", "-d", "v1")
+			r.AnnotatedTag("v1", r.Head())
+		}},
+	} {
 		r := gittest.New(t, map[string]string{"a": "first"})
+		r.AnnotatedTag("v1", r.Head())
 		server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
 		s := newStore(t)
+		spec := source.Spec{URL: server.URL, Ref: c.ref}
 		for range 2 {
-			fetch(t, s, mainOf(server.URL))
+			fetch(t, s, spec)
 		}
-		move(r)
-		got := fetch(t, s, mainOf(server.URL))
+		c.move(r)
+		got := fetch(t, s, spec)
 		if !strings.HasSuffix(got.Revision, r.Head()) {
 			t.Errorf("%s: fetched %s, want %s", name, got.Revision, r.Head())
 		}
-		if text, err := fs.ReadFile(got.Files, "a"); err != nil || string(text) != r.Git("show", "main:a") {
-			t.Errorf("%s: %q, %v", name, text, err)
-		}
-	}
-}
-
-func TestATagThatIsAnotherObjectIsFetched(t *testing.T) {
-	r := gittest.New(t, map[string]string{"a": "first"})
-	r.AnnotatedTag("v1", r.Head())
-	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
-	s := newStore(t)
-	spec := source.Spec{URL: server.URL, Ref: source.Ref{Tag: "v1"}}
-	fetch(t, s, spec)
-	r.Commit(map[string]string{"a": "second"}, "second")
-	r.Git("tag", "-d", "v1")
-	r.AnnotatedTag("v1", r.Head())
-	if got := fetch(t, s, spec); !strings.HasSuffix(got.Revision, r.Head()) {
-		t.Errorf("fetched %s, want %s", got.Revision, r.Head())
+		read(t, got.Files, "a", r.Git("show", "main:a"))
 	}
 }
 
