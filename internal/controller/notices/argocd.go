@@ -39,14 +39,21 @@ const (
 type subscribers struct {
 	namespace string
 
-	mu         sync.Mutex
-	cr         object.Object // the ConfigMap
-	problems   []string
-	settings   *argoSettings // nil for none, or where Argo CD's own controller sends
-	read       time.Time
+	turn     chan struct{} // holds one while the API server is asked; who has it has projects
+	projects map[route.Key]projectEntry
+
+	mu sync.Mutex // guards what follows; never held while the server is asked
+	argoReading
 	recipients map[route.Key]bool
 	failing    map[route.Key]string
-	projects   map[route.Key]projectEntry
+}
+
+// argoReading is what was found when the API server was asked.
+type argoReading struct {
+	cr       object.Object // the ConfigMap
+	problems []string
+	settings *argoSettings // nil for none, or where Argo CD's own controller sends
+	read     time.Time
 }
 
 // argoSettings are of one reading.
@@ -63,7 +70,7 @@ type projectEntry struct {
 }
 
 func newSubscribers(o Options) *subscribers {
-	s := &subscribers{namespace: argoNamespace, recipients: map[route.Key]bool{}, failing: map[route.Key]string{}, projects: map[route.Key]projectEntry{}}
+	s := &subscribers{namespace: argoNamespace, turn: make(chan struct{}, 1), recipients: map[route.Key]bool{}, failing: map[route.Key]string{}, projects: map[route.Key]projectEntry{}}
 	if o.Namespaces.Limited() {
 		s.namespace = o.Namespaces.Each()[0]
 	}
@@ -89,46 +96,73 @@ func recipientOf(key route.Key) (service, recipient string, is bool) {
 
 // load returns what argocd-notifications-cm says, which was read so long ago at most; nil for none.
 func (s *subscribers) load(ctx context.Context, reader live.Reader, age time.Duration) (*argoSettings, error) {
+	if known, is := s.readSince(age); is {
+		return known.settings, nil
+	}
+	if err := s.take(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
+	if known, is := s.readSince(age); is { // by who had the turn before
+		return known.settings, nil
+	}
+	next, err := s.readConfig(ctx, reader)
+	if err != nil {
+		return nil, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if time.Since(s.read) < age {
-		return s.settings, nil
+	s.argoReading = next
+	return next.settings, nil
+}
+
+// readSince returns what was read, if that was so long ago at most.
+func (s *subscribers) readSince(age time.Duration) (argoReading, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.argoReading, time.Since(s.read) < age
+}
+
+// take waits for the turn to read, which leave gives back: all wait for the same answer, and nothing else waits for the API server.
+func (s *subscribers) take(ctx context.Context) error {
+	select {
+	case s.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	cr, err := s.get(ctx, reader, object.GVK{Version: "v1", Kind: "ConfigMap"}, argoConfig)
-	if err != nil {
-		return nil, err
-	}
-	s.settings, s.cr, s.problems = nil, cr, nil
-	if cr == nil {
-		s.read = time.Now()
-		return nil, nil
+}
+
+func (s *subscribers) leave() { <-s.turn }
+
+// readConfig reads Argo CD's notifications. The caller has the turn.
+func (s *subscribers) readConfig(ctx context.Context, reader live.Reader) (out argoReading, err error) {
+	out.read = time.Now()
+	if out.cr, err = s.get(ctx, reader, object.GVK{Version: "v1", Kind: "ConfigMap"}, argoConfig); err != nil || out.cr == nil {
+		return out, err
 	}
 	own, err := s.get(ctx, reader, object.GVK{Group: "apps", Version: "v1", Kind: "Deployment"}, argoOwnController)
-	if err != nil {
-		return nil, err
-	}
-	if own != nil && fmt.Sprint(own.At("spec", "replicas")) != "0" { // it sends
-		s.read = time.Now()
-		return nil, nil
+	if err != nil || own != nil && fmt.Sprint(own.At("spec", "replicas")) != "0" { // it sends
+		return out, err
 	}
 	id := object.ID{Kind: secretKind.Kind, Namespace: s.namespace, Name: argoSecret}
 	secret, version, err := readSecret(ctx, reader, id)
 	if err != nil {
-		return nil, err
+		return out, err
 	}
-	config, problems := subscription.Parse(textsIn(cr.At("data")))
+	config, problems := subscription.Parse(textsIn(out.cr.At("data")))
 	general, err := s.get(ctx, reader, object.GVK{Version: "v1", Kind: "ConfigMap"}, "argocd-cm")
 	if err != nil {
-		return nil, err
+		return out, err
 	}
 	url := "https://localhost:4000" // Argo CD's value without one
 	if text := textsIn(general.At("data"))["url"]; text != "" {
 		url = text
 	}
 	config.SetContext("argocdUrl", url)
-	s.settings = &argoSettings{config, secret, map[object.ID]string{id: version, cr.ID(): cr.ResourceVersion()}}
-	s.problems, s.read = problems, time.Now()
-	return s.settings, nil
+	out.settings = &argoSettings{config, secret, map[object.ID]string{id: version, out.cr.ID(): out.cr.ResourceVersion()}}
+	out.problems = problems
+	return out, nil
 }
 
 // get reads an object of Argo CD's; nil for one that is not there.
@@ -153,8 +187,10 @@ func (s *subscribers) project(ctx context.Context, reader live.Reader, app objec
 	if name == "" {
 		return nil, nil
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	if err := s.take(ctx); err != nil {
+		return nil, err
+	}
+	defer s.leave()
 	if known, is := s.projects[key]; is && time.Since(known.read) < age {
 		return known.annotations, nil
 	}
