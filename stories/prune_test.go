@@ -64,6 +64,40 @@ func TestWhatLeavesGitIsDeletedAndNothingElse(t *testing.T) {
 	w.saysOf(w.truce(), 0, "history --postmortem --from "+journalFile, "Nothing: no field was put back.", "| pruned | ConfigMap "+w.ns+"/b: Git no longer has it |")
 }
 
+// TestAnAppPrunesThoughOthersOfItsSourceCannotRun: it waits for no app that will see no revision, neither for one that never could nor for one that
+// could not any more.
+func TestAnAppPrunesThoughOthersOfItsSourceCannotRun(t *testing.T) {
+	others := map[string]string{
+		"torn": "", "suspended": "suspend: true", "waiting": "dependsOn: [{name: nobody}]", "barred": "serviceAccountName: nobody",
+		"refused": "ignoreDifferences: [{target: {kind: ConfigMap}, jsonPatches: [{op: add, path: /data/x}]}]",
+	}
+	files := configMaps("app", "a", "b", "c", "d")
+	for name := range others {
+		files += configMaps(name, "of-"+name)
+	}
+	w := newWorld(t, policy.Policy{}, files)
+	w.app("app", "./app", defaultSpec)
+	for name, spec := range others {
+		w.app(name, "./"+name, defaultSpec+"\n"+spec)
+	}
+	w.app("absent", "./nowhere", defaultSpec)
+	w.ready("app")
+	w.ready("torn")
+	for _, gone := range []string{"b", "c"} {
+		w.repo.Remove("app/" + gone + ".yaml")
+		w.ready("app")
+		w.goes(configmaps, gone)
+	}
+	w.repo.Commit(map[string]string{"torn/of-torn.yaml": "a: [\n"}, "torn")
+	w.condition("torn", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "False" })
+	w.repo.Remove("app/d.yaml")
+	w.ready("app")
+	w.goes(configmaps, "d")
+	if diff := cmp.Diff([]string{"configmaps b", "configmaps c", "configmaps d"}, w.deletes()); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+}
+
 func TestAnObjectThatCameBackIsStillPruned(t *testing.T) {
 	w := newWorld(t, policy.Policy{}, configMaps("app", "a", "b"))
 	w.app("app", "./app", defaultSpec)
