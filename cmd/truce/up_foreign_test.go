@@ -61,12 +61,16 @@ func TestUpOnAForeignCluster(t *testing.T) {
 	}
 
 	repo.Commit(files("second"), "second")
+	repo.Commit(map[string]string{"app/nowhere.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: nowhere}}"}, "an object without a namespace")
 	name := strings.TrimSpace(c.Kubectl(t, "config", "current-context"))
-	again := startUpWith(t, bin, dir, "KUBECONFIG="+c.Kubeconfig, "--context", name, "--repo", server.URL, "--path", "./app", "--branch", "main")
+	again := startUpWith(t, bin, dir, "KUBECONFIG="+c.Kubeconfig, "--context", name, "--repo", server.URL, "--path", "./app", "--branch", "main", "--target-namespace", ns)
 	if again.Context != name || again.Kubeconfig != "" {
 		t.Errorf("ready: context %q, kubeconfig %q", again.Context, again.Kubeconfig)
 	}
 	await(t, func() bool { return settings() == "second" })
+	if got := read("get", "configmap", "nowhere", "-n", ns, "-o", "name"); got == "" {
+		t.Error("what names no namespace is not in that of --target-namespace")
+	}
 	c.Kubectl(t, "-n", "flux-system", "delete", "kustomization", "repo", "--timeout=180s")
 	if got := settings(); got != "" {
 		t.Errorf("deleting the Kustomization has left %q", got)

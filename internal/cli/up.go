@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cli/up"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller/webhooks"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/view"
@@ -38,6 +39,7 @@ const upNamespace = "flux-system"
 const exampleUp = `  truce up
   truce up --tour
   truce up --repo ~/src/fleet --path clusters/test --branch main
+  truce up --repo . --path manifests --target-namespace default
   truce up --repo https://github.com/example/fleet --context kind-test`
 
 type upFlags struct {
@@ -72,6 +74,11 @@ func (p *program) up() *cobra.Command {
 			if f.options.Webhooks, err = f.webhooksAt(cmd.Flags().Changed("webhook-addr")); err != nil {
 				return err
 			}
+			for _, name := range []string{"path", "branch", "target-namespace"} {
+				if f.options.Repo == "" && cmd.Flags().Changed(name) {
+					return exit.WithCode(exit.Usage, fmt.Errorf("--%s is about a repository: name it with --repo", name))
+				}
+			}
 			f.options.Reset = f.tour
 			return p.runUp(cmd.Context(), f)
 		},
@@ -82,6 +89,7 @@ func (p *program) up() *cobra.Command {
 	flags.StringVar(&f.options.Repo, "repo", "", "URL or path of a repository; without it a copy of the demo")
 	flags.StringVar(&f.options.Path, "path", "./", "directory in --repo that is kept in sync")
 	flags.StringVar(&f.options.Branch, "branch", "", "branch of --repo; without it the one that is checked out or the server's default")
+	flags.StringVar(&f.options.TargetNamespace, "target-namespace", "", "namespace of all objects of --repo (spec.targetNamespace), which has to be there; for manifests that name none")
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:0", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: the link that is printed, or truce dashboard")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
 	flags.StringVar(&f.webhooks, "webhook-addr", "127.0.0.1:0", "address for the webhooks of Receivers (/hook/...) and of Argo CD (/api/webhook); empty for none. Without this flag none on --kubeconfig and --context: Receivers there are left to Flux's notification-controller")

@@ -73,16 +73,16 @@ func ofRepository(url string, o Options) []object.Object {
 	if o.Branch != "" {
 		spec["ref"] = map[string]any{"branch": o.Branch}
 	}
+	sync := map[string]any{
+		"interval": "10m", "path": cmp.Or(o.Path, "./"), "prune": true, "sourceRef": map[string]any{"kind": registry.GitRepositories.Kind, "name": name},
+	}
+	if o.TargetNamespace != "" {
+		sync["targetNamespace"] = o.TargetNamespace
+	}
 	return []object.Object{
 		{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": home}},
 		{"apiVersion": registry.GitRepositories.APIVersion(), "kind": registry.GitRepositories.Kind, "metadata": meta(), "spec": spec},
-		{
-			"apiVersion": registry.Kustomizations.APIVersion(), "kind": registry.Kustomizations.Kind, "metadata": meta(),
-			"spec": map[string]any{
-				"interval": "10m", "path": cmp.Or(o.Path, "./"), "prune": true,
-				"sourceRef": map[string]any{"kind": registry.GitRepositories.Kind, "name": name},
-			},
-		},
+		{"apiVersion": registry.Kustomizations.APIVersion(), "kind": registry.Kustomizations.Kind, "metadata": meta(), "spec": sync},
 	}
 }
 
