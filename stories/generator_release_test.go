@@ -11,7 +11,9 @@ import (
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/charttest"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
+	"github.com/truce-gitops/truce/internal/testing/s3test"
 )
 
 // chartWithoutValues is a chart whose values are elsewhere.
@@ -64,6 +66,41 @@ artifacts:
 		message, _ := c["message"].(string)
 		return c["status"] == "True" && strings.Contains(message, "with chart web@1.1.0")
 	})
+}
+
+// TestAChartAndABucketBecomeOneArtifact has the chart of a HelmRepository, which is in a directory of its name, as in its archive, and values in a bucket.
+func TestAChartAndABucketBecomeOneArtifact(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, configMaps("unused", "x"))
+	storage, charts := s3test.New(t), charttest.New(t)
+	storage.Put("prod/values.yaml", "from: bucket\n")
+	charts.Push("web", "1.0.0", webChart("1.0.0"))
+	w.bucket("values", storage, "")
+	w.Apply(t, fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmRepository\nmetadata: {name: charts, namespace: %s}\nspec: {interval: 1s, url: %q}\n", w.ns, charts.URL()))
+	w.Apply(t, fmt.Sprintf("apiVersion: source.toolkit.fluxcd.io/v1\nkind: HelmChart\nmetadata: {name: web, namespace: %s}\nspec: {interval: 1h, chart: web, version: 1.x, sourceRef: {kind: HelmRepository, name: charts}}\n", w.ns))
+	w.generator("web", `
+sources:
+- {alias: chart, kind: HelmChart, name: web}
+- {alias: values, kind: Bucket, name: values}
+artifacts:
+- name: web
+  originRevision: "@chart"
+  copy:
+  - {from: "@chart/**", to: "@artifact/"}
+  - {from: "@values/prod/values.yaml", to: "@artifact/web/values.yaml", strategy: Merge}`)
+	w.Apply(t, fmt.Sprintf("apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: %s}\nspec: {interval: 1h, chartRef: {kind: ExternalArtifact, name: web}}\n", w.ns))
+	t.Cleanup(w.removeApps)
+	c := w.Watch(t, configmaps, w.ns, "web")
+	for _, step := range []struct {
+		do   func()
+		want string
+	}{
+		{func() {}, "1.0.0 bucket"},
+		{func() { storage.Put("prod/values.yaml", "from: elsewhere\n") }, "1.0.0 elsewhere"},
+		{func() { charts.Push("web", "1.1.0", webChart("1.1.0")) }, "1.1.0 elsewhere"},
+	} {
+		step.do()
+		w.await(c, func(o *unstructured.Unstructured) bool { return value(o, "k") == step.want })
+	}
 }
 
 // TestGeneratorsInACircleAreNamed has two ArtifactGenerators that read what the other one makes. Neither begins, and where one has begun, the circle is a
