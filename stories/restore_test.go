@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"log/slog"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -13,11 +14,25 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // TestAnEtcdRestoreWhileTruceRuns restores a backup from before a commit. The watches of truce are then ahead of the server, which sends them
-// nothing. It runs alone: it restarts the API server.
+// nothing; or behind it, and compacted, where the restore has moved the revisions on. It runs alone: it restarts the API server.
 func TestAnEtcdRestoreWhileTruceRuns(t *testing.T) {
+	t.Run("as it was", func(t *testing.T) { restored(t, 1000) }) // the restored server takes a while to come as far
+	t.Run("with revisions moved on", func(t *testing.T) {
+		w := restored(t, 0, kubetest.MoveRevisionsOn)
+		made := w.get(configmaps, "made")
+		if version, err := strconv.Atoi(made.GetResourceVersion()); err != nil || version < kubetest.MovedOn {
+			t.Errorf("the resourceVersion of what was made afterwards is %s", made.GetResourceVersion())
+		}
+	})
+}
+
+// restored restores a backup, with changes, after a commit and some more writes.
+func restored(t *testing.T, writes int, changes ...func(data string) error) *world {
+	t.Helper()
 	w := offClusterWorld(t, document3+configMaps("apps/my-app", "stays", "pruned"))
 	w.works = cluster.Namespaces{w.ns}
 	log := &logged{}
@@ -33,7 +48,7 @@ func TestAnEtcdRestoreWhileTruceRuns(t *testing.T) {
 			w.ready("my-app")
 			w.goes(configmaps, "pruned")
 			w.Apply(w.t, strings.ReplaceAll(configMap("other"), "NAMESPACE", w.ns))
-			for n := range 1000 { // the restored server takes a while to come as far
+			for n := range writes {
 				w.patch(configmaps, "other", map[string]any{"data": map[string]any{"n": fmt.Sprint(n)}}, "person")
 			}
 			if text := log.text(); strings.Contains(text, "went back") {
@@ -41,7 +56,7 @@ func TestAnEtcdRestoreWhileTruceRuns(t *testing.T) {
 			}
 			before = len(w.deletes())
 		})
-	})
+	}, changes...)
 	w.phase("after the restore", func() {
 		w.fails("my-app", "nothing is pruned in the first run after the API server's data went back", "ConfigMap "+w.ns+"/pruned")
 		d := w.Watch(w.t, deployments, w.ns, "my-app")
@@ -57,9 +72,10 @@ func TestAnEtcdRestoreWhileTruceRuns(t *testing.T) {
 		w.kubectl("delete", "configmap/made")
 		w.await(w.Watch(w.t, configmaps, w.ns, "made"), func(*unstructured.Unstructured) bool { return true })
 	})
-	if n := strings.Count(log.text(), "went back to an older state: everything"); n != 1 {
+	if n := strings.Count(log.text(), `level=WARN msg="the API server's data went back to an older state: everything`); n != 1 {
 		t.Errorf("it is noticed %d times, want once:\n%s", n, log.text())
 	}
+	return w
 }
 
 // phase runs a part of a story whose recorders end with it.
