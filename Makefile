@@ -43,7 +43,7 @@ test-counting:
 	go -C deploy/release test -vet=off -timeout 60m -run '$(LONG)' ./image
 test-raced: ; TRUCE_STORIES_ACCOUNT=installed go test -vet=off -parallel 6 -short -run '$(RACED)' -skip '^TestLong' -timeout 80m -race ./stories
 
-check: ; .ci/check # format, vet, linters, the architecture, generated files, scripts, tidiness
+check: ; .ci/check # format, linters with vet among them, the architecture, generated files, scripts, tidiness
 
 golden: # write anew what the stages say; read the difference before you commit it
 	go test $$(grep -rl --include='*_test.go' 'truce/internal/testing/golden"' internal | xargs -n 1 dirname | sort -u | sed 's,^,./,') -update

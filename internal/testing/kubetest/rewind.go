@@ -13,9 +13,9 @@ import (
 )
 
 // Rewind makes the server's data go back to its present state after do, as an administrator does who restores etcd from a backup: the server
-// is stopped, its data is copied, it is started, do is called, it is stopped, the copy takes the place of the data, and it is started again.
-// Connections end four times. What changes the copy is called before that. The test must run alone, and no Recorder that was begun before may still record: each belongs to a subtest
-// that has ended, or to do's.
+// is stopped, its data is copied, it is started, do is called, it is stopped, the changes are made to the copy, the copy takes the place of the data,
+// and it is started again. Connections end four times. The test must run alone, and no Recorder that was begun before may still record: each belongs to
+// a subtest that has ended, or to do's.
 func (c *Cluster) Rewind(t *testing.T, do func(), changes ...func(data string) error) {
 	t.Helper()
 	data := c.dataDir()
