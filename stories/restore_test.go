@@ -2,19 +2,23 @@ package stories
 
 import (
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
+	"go.etcd.io/bbolt"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // TestAnEtcdRestoreWhileTruceRuns restores a backup from before a commit. The watches of truce are then ahead of the server, which sends them
@@ -22,9 +26,9 @@ import (
 func TestAnEtcdRestoreWhileTruceRuns(t *testing.T) {
 	t.Run("as it was", func(t *testing.T) { restored(t, 1000) }) // the restored server takes a while to come as far
 	t.Run("with revisions moved on", func(t *testing.T) {
-		w := restored(t, 0, kubetest.MoveRevisionsOn)
+		w := restored(t, 0, moveRevisionsOn)
 		made := w.get(configmaps, "made")
-		if version, err := strconv.Atoi(made.GetResourceVersion()); err != nil || version < kubetest.MovedOn {
+		if version, err := strconv.Atoi(made.GetResourceVersion()); err != nil || version < movedOn {
 			t.Errorf("the resourceVersion of what was made afterwards is %s", made.GetResourceVersion())
 		}
 	})
@@ -76,6 +80,26 @@ func restored(t *testing.T, writes int, changes ...func(data string) error) *wor
 		t.Errorf("it is noticed %d times, want once:\n%s", n, log.text())
 	}
 	return w
+}
+
+// movedOn is how far Kubernetes' page on restoring etcd has the revisions be moved.
+const movedOn = 1_000_000_000
+
+// moveRevisionsOn does to a copy of the data what `etcdutl snapshot restore --bump-revision --mark-compacted` does: the next revision is far beyond any that
+// the server has ever had, and those before it are compacted, so that watches from before begin again.
+func moveRevisionsOn(data string) error {
+	db, err := bbolt.Open(filepath.Join(data, "member", "snap", "db"), 0o600, nil)
+	if err != nil {
+		return err
+	}
+	err = db.Update(func(tx *bbolt.Tx) error {
+		keys := tx.Bucket([]byte("key")) // by revision: main, "_", sub
+		last, _ := keys.Cursor().Last()
+		at := slices.Clone(last[:17])
+		binary.BigEndian.PutUint64(at, binary.BigEndian.Uint64(at)+movedOn)
+		return errors.Join(keys.Put(at, nil), tx.Bucket([]byte("meta")).Put([]byte("scheduledCompactRev"), at))
+	})
+	return errors.Join(err, db.Close())
 }
 
 // phase runs a part of a story whose recorders end with it.

@@ -1,15 +1,11 @@
 package kubetest
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
-
-	"go.etcd.io/bbolt"
 )
 
 // Rewind makes the server's data go back to its present state after do, as an administrator does who restores etcd from a backup: the server
@@ -30,26 +26,6 @@ func (c *Cluster) Rewind(t *testing.T, do func(), changes ...func(data string) e
 		}
 		return errors.Join(os.RemoveAll(data), os.Rename(backup, data))
 	})
-}
-
-// MovedOn is how far Kubernetes' page on restoring etcd has the revisions be moved.
-const MovedOn = 1_000_000_000
-
-// MoveRevisionsOn does to a copy of the data what `etcdutl snapshot restore --bump-revision --mark-compacted` does: the next revision is far beyond any that
-// the server has ever had, and those before it are compacted, so that watches from before begin again.
-func MoveRevisionsOn(data string) error {
-	db, err := bbolt.Open(filepath.Join(data, "member", "snap", "db"), 0o600, nil)
-	if err != nil {
-		return err
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		keys := tx.Bucket([]byte("key")) // by revision: main, "_", sub
-		last, _ := keys.Cursor().Last()
-		at := slices.Clone(last[:17])
-		binary.BigEndian.PutUint64(at, binary.BigEndian.Uint64(at)+MovedOn)
-		return errors.Join(keys.Put(at, nil), tx.Bucket([]byte("meta")).Put([]byte("scheduledCompactRev"), at))
-	})
-	return errors.Join(err, db.Close())
 }
 
 // restart does something while the server is stopped. It keeps its address and its certificates.
