@@ -1,7 +1,6 @@
 package kubetest
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,22 +8,20 @@ import (
 )
 
 // Rewind makes the server's data go back to its present state after do, as an administrator does who restores etcd from a backup: the server
-// is stopped, its data is copied, it is started, do is called, it is stopped, the changes are made to the copy, the copy takes the place of the data,
-// and it is started again. Connections end four times. The test must run alone, and no Recorder that was begun before may still record: each belongs to
-// a subtest that has ended, or to do's.
-func (c *Cluster) Rewind(t *testing.T, do func(), changes ...func(data string) error) {
+// is stopped, its data is copied, it is started, do is called, it is stopped, the copy takes the place of the data, and it is started again.
+// Connections end four times. The test must run alone, and no Recorder that was begun before may still record: each belongs to a subtest
+// that has ended, or to do's.
+func (c *Cluster) Rewind(t *testing.T, do func()) {
 	t.Helper()
 	data := c.dataDir()
 	backup := filepath.Join(c.sandbox.place.dir, "backup")
 	c.restart(t, func() error { return os.CopyFS(backup, os.DirFS(data)) })
 	do()
 	c.restart(t, func() error {
-		for _, change := range changes {
-			if err := change(backup); err != nil {
-				return err
-			}
+		if err := os.RemoveAll(data); err != nil {
+			return err
 		}
-		return errors.Join(os.RemoveAll(data), os.Rename(backup, data))
+		return os.Rename(backup, data)
 	})
 }
 
