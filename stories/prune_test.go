@@ -68,7 +68,7 @@ func TestWhatLeavesGitIsDeletedAndNothingElse(t *testing.T) {
 // could not any more.
 func TestAnAppPrunesThoughOthersOfItsSourceCannotRun(t *testing.T) {
 	others := map[string]string{
-		"torn": "", "suspended": "suspend: true", "waiting": "dependsOn: [{name: nobody}]", "barred": "serviceAccountName: nobody",
+		"torn": "", "suspended": "suspend: true", "waiting": "dependsOn: [{name: missing}]", "barred": "serviceAccountName: missing",
 		"refused": "ignoreDifferences: [{target: {kind: ConfigMap}, jsonPatches: [{op: add, path: /data/x}]}]",
 	}
 	files := configMaps("app", "a", "b", "c", "d")
