@@ -107,7 +107,12 @@ func offWorld(t *testing.T, files string) *world {
 // offClusterWorld is newClusterWorld without truce itself.
 func offClusterWorld(t *testing.T, files string) *world {
 	t.Helper()
-	c := kubetest.Start(t)
+	return worldOn(t, kubetest.Start(t), files)
+}
+
+// worldOn is offClusterWorld on a server of the caller's choice.
+func worldOn(t *testing.T, c *kubetest.Cluster, files string) *world {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 5*patience)
 	t.Cleanup(cancel)
 	installCRDs(t, c)

@@ -9,11 +9,17 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// known are the objects of one kind that have been seen: no more of them than their names and uids, of which there are many.
+// known are the objects of one kind that have been seen: no more of them than their names, uids and resourceVersions, of which there are many.
 type known struct {
 	group, kind string
-	uids        map[place]uuid
-	others      map[place]string // uids that are no UUIDs, which an aggregated API may give
+	uids        map[place]sighting[uuid]
+	others      map[place]sighting[string] // uids that are no UUIDs, which an aggregated API may give
+}
+
+// sighting is the state in which an object was last seen.
+type sighting[U uuid | string] struct {
+	uid     U
+	version uint64 // its resourceVersion; 0 where that is no number
 }
 
 // place names an object among those of its kind.
@@ -23,27 +29,27 @@ type place struct{ namespace, name string }
 type uuid [16]byte
 
 func newKnown(group, kind string) *known {
-	return &known{group: group, kind: kind, uids: map[place]uuid{}, others: map[place]string{}}
+	return &known{group: group, kind: kind, uids: map[place]sighting[uuid]{}, others: map[place]sighting[string]{}}
 }
 
 func placeOf(id object.ID) place { return place{unique.Make(id.Namespace).Value(), id.Name} }
 
-// get returns the uid of an object, and whether it has been seen.
-func (k *known) get(id object.ID) (string, bool) {
+// get returns the uid and the resourceVersion of an object, and whether it has been seen.
+func (k *known) get(id object.ID) (uid string, version uint64, ok bool) {
 	p := place{id.Namespace, id.Name}
-	if u, ok := k.uids[p]; ok {
-		return u.String(), true
+	if s, ok := k.uids[p]; ok {
+		return s.uid.String(), s.version, true
 	}
-	uid, ok := k.others[p]
-	return uid, ok
+	s, ok := k.others[p]
+	return s.uid, s.version, ok
 }
 
-func (k *known) put(id object.ID, uid string) {
+func (k *known) put(id object.ID, uid string, version uint64) {
 	k.drop(id)
 	if u, ok := parseUUID(uid); ok {
-		k.uids[placeOf(id)] = u
+		k.uids[placeOf(id)] = sighting[uuid]{u, version}
 	} else {
-		k.others[placeOf(id)] = uid
+		k.others[placeOf(id)] = sighting[string]{uid, version}
 	}
 }
 
@@ -56,13 +62,13 @@ func (k *known) drop(id object.ID) {
 // all gives every object with its uid, in no order. They may be dropped meanwhile.
 func (k *known) all() iter.Seq2[object.ID, string] {
 	return func(yield func(object.ID, string) bool) {
-		for p, u := range k.uids {
-			if !yield(k.id(p), u.String()) {
+		for p, s := range k.uids {
+			if !yield(k.id(p), s.uid.String()) {
 				return
 			}
 		}
-		for p, uid := range k.others {
-			if !yield(k.id(p), uid) {
+		for p, s := range k.others {
+			if !yield(k.id(p), s.uid) {
 				return
 			}
 		}

@@ -21,19 +21,19 @@ func TestWhatIsKnownKeepsUidsOfAnyForm(t *testing.T) {
 		id("none"):    "",
 	}
 	for i, uid := range want {
-		k.put(i, "another")
-		k.put(i, "00000000-0000-0000-0000-000000000000")
-		k.put(i, uid)
+		k.put(i, "another", 1)
+		k.put(i, "00000000-0000-0000-0000-000000000000", 2)
+		k.put(i, uid, 3)
 	}
 	if diff := cmp.Diff(want, maps.Collect(k.all())); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	for i, uid := range want {
-		if got, ok := k.get(i); !ok || got != uid {
-			t.Errorf("%s: got %q, %v; want %q", i, got, ok, uid)
+		if got, version, ok := k.get(i); !ok || got != uid || version != 3 {
+			t.Errorf("%s: got %q at %d, %v; want %q at 3", i, got, version, ok, uid)
 		}
 		k.drop(i)
-		if _, ok := k.get(i); ok {
+		if _, _, ok := k.get(i); ok {
 			t.Errorf("%s is still there", i)
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/model/object"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -26,7 +28,7 @@ func (s *store) enter(era int) bool {
 		return false
 	}
 	s.returned = s.era != noEra
-	s.era, s.position, s.fresh = era, 0, unconfirmed
+	s.era, s.position, s.fresh, s.complete = era, 0, unconfirmed, 0
 	return true
 }
 
@@ -90,6 +92,44 @@ func (l listing) judge(list runtime.Object, fresh state) error {
 	}
 	l.history.WentBack(era)
 	return l.history.Err(era)
+}
+
+// notOlder ends the era when a list shows an object as it was before it was last seen, or one that had been deleted. That alone shows a restore which
+// moves etcd's revision on (`etcdutl snapshot restore --bump-revision`): the list itself is newer than any before.
+func (s *store) notOlder(o object.Object) error {
+	if s.complete == 0 {
+		return nil
+	}
+	id := o.ID()
+	_, least, seen := s.known.get(id)
+	if !seen {
+		least = s.complete + 1
+	}
+	if version := parseVersion(o.ResourceVersion()); version == 0 || version >= least {
+		return nil
+	}
+	return s.attempt.verify(id, least)
+}
+
+// verify ends the era when an object has an older resourceVersion than the least it can have. A list may come from a cache that is behind; a GET
+// without a resourceVersion is answered by the newest data of etcd.
+func (l listing) verify(ctx context.Context, id object.ID, least uint64) error {
+	res, err := l.cluster.Resource(l.interest.GVK)
+	if err != nil {
+		return err
+	}
+	o, err := l.cluster.Metadata().Resource(res.GVR).Namespace(id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil // the list's end, or the next event, says so
+	}
+	if err != nil {
+		return err
+	}
+	if now := parseVersion(o.ResourceVersion); now == 0 || now >= least {
+		return nil
+	}
+	l.history.WentBack(l.store.era)
+	return l.history.Err(l.store.era)
 }
 
 // parseVersion reads a resourceVersion as the number that it is (KEP-5504); 0 where it is none, and where any will do.

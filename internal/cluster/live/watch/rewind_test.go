@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -26,6 +28,8 @@ type server struct {
 	mu       sync.Mutex
 	revision int
 	behind   int             // how far lists are behind that any state is good enough for
+	oldest   int             // watches from before are refused: what happened then is compacted
+	cached   map[string]int  // what lists show of the objects; nil for what is there
 	objects  map[string]int  // resourceVersion by name
 	watches  []chan struct{} // that go on, to be closed by its end
 	requests []string        // what was asked for: "list", "list at 7", "watch at 7"
@@ -67,7 +71,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	switch {
 	case r.URL.Path == "/api/v1":
-		fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["list","watch"]}]}`)
+		fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["get","list","watch"]}]}`)
+	case strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/shop/configmaps/"):
+		s.get(w, path.Base(r.URL.Path))
 	case q.Has("sendInitialEvents"):
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
@@ -85,12 +91,36 @@ func (s *server) note(request string) {
 	s.asked <- struct{}{}
 }
 
-func (s *server) stream(w http.ResponseWriter, r *http.Request) {
-	end := make(chan struct{})
+func (s *server) get(w http.ResponseWriter, name string) {
 	s.mu.Lock()
-	s.watches = append(s.watches, end)
+	version, ok := s.objects[name]
 	s.mu.Unlock()
-	s.note("watch at " + r.URL.Query().Get("resourceVersion")) // from here on a test may end it
+	s.note("get " + name)
+	if !ok {
+		w.WriteHeader(http.StatusNotFound)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
+		return
+	}
+	o := item(name, version)
+	o["kind"], o["apiVersion"] = "PartialObjectMetadata", "meta.k8s.io/v1"
+	_ = json.NewEncoder(w).Encode(o) // the test sees what comes of it
+}
+
+func (s *server) stream(w http.ResponseWriter, r *http.Request) {
+	end, at := make(chan struct{}), r.URL.Query().Get("resourceVersion")
+	s.mu.Lock()
+	from, _ := strconv.Atoi(at)
+	expired := from < s.oldest
+	if !expired {
+		s.watches = append(s.watches, end)
+	}
+	s.mu.Unlock()
+	s.note("watch at " + at) // from here on a test may end it
+	if expired {
+		w.WriteHeader(http.StatusGone)
+		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old resource version","code":410}`)
+		return
+	}
 	w.(http.Flusher).Flush()
 	select {
 	case <-end:
@@ -105,10 +135,12 @@ func (s *server) list(w http.ResponseWriter, at string) {
 		revision -= s.behind
 	}
 	items := []any{}
-	for name, version := range s.objects {
-		items = append(items, map[string]any{"metadata": map[string]any{
-			"name": name, "namespace": "shop", "uid": "uid-" + name, "resourceVersion": strconv.Itoa(version),
-		}})
+	shown := s.objects
+	if s.cached != nil {
+		shown = s.cached
+	}
+	for name, version := range shown {
+		items = append(items, item(name, version))
 	}
 	s.mu.Unlock()
 	s.note("list at " + at)
@@ -125,6 +157,12 @@ func (s *server) list(w http.ResponseWriter, at string) {
 }
 
 // await waits for a request, and returns those before it since the last call, and it.
+func item(name string, version int) map[string]any {
+	return map[string]any{"metadata": map[string]any{
+		"name": name, "namespace": "shop", "uid": "uid-" + name, "resourceVersion": strconv.Itoa(version),
+	}}
+}
+
 func (s *server) await(t *testing.T, request string) []string {
 	t.Helper()
 	deadline := time.After(time.Minute)
@@ -183,6 +221,64 @@ func TestAServerWhoseDataWentBackIsListedFromTheBeginning(t *testing.T) {
 	}
 	if h.Err(era) == nil || h.Era() == era {
 		t.Error("the era has not ended")
+	}
+}
+
+// TestAnOlderObjectInANewerListIsDataThatWentBack is an etcd that was restored with its revision moved on and the history before it compacted, as
+// `etcdutl snapshot restore --bump-revision --mark-compacted` does.
+func TestAnOlderObjectInANewerListIsDataThatWentBack(t *testing.T) {
+	for name, restored := range map[string]map[string]int{
+		"changed since the backup": {"stays": 10, "changes": 40},
+		"deleted since the backup": {"stays": 10, "changes": 90, "returns": 45},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, c := newServer(t)
+			s.hold(100, map[string]int{"stays": 10, "changes": 90})
+			h := &live.History{}
+			seen := make(chan string, 20)
+			h.OnWentBack(func() { seen <- "back" })
+			w := watch.Watcher{Cluster: c, History: h}.Watch(t.Context(), ours, func(ev live.Event) { seen <- ev.ID.Name })
+			synced(t, w)
+			s.await(t, "watch at 100")
+			sorted(t, seen, 2)
+			again := relisted(w)
+			s.mu.Lock()
+			s.revision, s.oldest, s.objects = 1_000_050, 1_000_050, restored
+			s.mu.Unlock()
+			s.hangUp()
+			within(t, again)
+			if first := within(t, seen); first != "back" {
+				t.Errorf("%q comes before the news that the data went back", first)
+			}
+			sorted(t, seen, len(restored))
+			s.await(t, "watch at 1000050")
+		})
+	}
+}
+
+// TestAListThatIsBehindIsNotTakenForARestore: what a list shows is not believed before the object itself is read.
+func TestAListThatIsBehindIsNotTakenForARestore(t *testing.T) {
+	s, c := newServer(t)
+	s.hold(100, map[string]int{"stays": 10, "changes": 90})
+	h := &live.History{}
+	era := h.Era()
+	w := watch.Watcher{Cluster: c, History: h}.Watch(t.Context(), ours, func(live.Event) {})
+	synced(t, w)
+	s.await(t, "watch at 100")
+	again := relisted(w)
+	s.mu.Lock()
+	s.revision, s.oldest, s.cached = 110, 110, map[string]int{"stays": 10, "changes": 40, "gone": 45}
+	s.mu.Unlock()
+	s.hangUp()
+	within(t, again)
+	got := s.await(t, "watch at 110")
+	for _, request := range []string{"get changes", "get gone"} {
+		if !slices.Contains(got, request) {
+			t.Errorf("no %q in %q", request, got)
+		}
+	}
+	if h.Era() != era {
+		t.Error("the era has ended")
 	}
 }
 

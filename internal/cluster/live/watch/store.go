@@ -17,7 +17,8 @@ type store struct {
 	handle   func(live.Event)
 	known    *known // enough to find what is gone after a new list
 	lists    int    // that have arrived whole
-	abandon  context.CancelCauseFunc
+	complete uint64 // the resourceVersion up to which known has all there was; 0 before the era's first list
+	attempt  attempt
 	synced   chan struct{}
 	streamed streamed
 
@@ -81,15 +82,29 @@ func (s *store) ended(err error) {
 	}
 }
 
-// guard runs one attempt, and ends it when an object cannot be read: the reflector would skip the object and go on.
-func (l listing) guard(ctx context.Context, attempt func(context.Context) error) error {
+// attempt is one try to list and watch.
+type attempt struct {
+	end    context.CancelCauseFunc
+	verify func(id object.ID, least uint64) error // listing.verify
+	err    error                                  // why nothing more of it is taken
+}
+
+// fail ends the attempt: the reflector would skip the object and go on.
+func (a *attempt) fail(err error) error {
+	a.err = err
+	a.end(err)
+	return err
+}
+
+// guard runs one attempt, and ends it when an object cannot be taken.
+func (l listing) guard(ctx context.Context, try func(context.Context) error) error {
 	s := l.store
 	ctx, done := l.history.Within(ctx, s.era)
 	defer done()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s.abandon = cancel
-	err := attempt(ctx)
+	s.attempt = attempt{end: cancel, verify: func(id object.ID, least uint64) error { return l.verify(ctx, id, least) }}
+	err := try(ctx)
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
 	}
@@ -105,19 +120,26 @@ func (s *store) Update(obj any) error { return s.changed(obj) }
 func (s *store) changed(obj any) error {
 	o, err := s.read(obj)
 	if err != nil {
-		s.abandon(err)
-		return err
+		return s.attempt.fail(err)
 	}
 	s.seen(o)
+	s.advance(o)
 	return nil
+}
+
+// advance takes note of an event's resourceVersion: events come in its order.
+func (s *store) advance(o object.Object) {
+	if s.complete > 0 {
+		s.complete = max(s.complete, parseVersion(o.ResourceVersion()))
+	}
 }
 
 func (s *store) seen(o object.Object) {
 	id, uid := o.ID(), o.UID()
-	if before, ok := s.known.get(id); ok && before != uid { // deleted and created again while the watch was down
+	if before, _, ok := s.known.get(id); ok && before != uid { // deleted and created again while the watch was down
 		s.gone(s.stub(id, before))
 	}
-	s.known.put(id, uid)
+	s.known.put(id, uid, parseVersion(o.ResourceVersion()))
 	s.handle(live.Event{GVK: s.interest.GVK, ID: id, Object: o, Depth: s.interest.Depth})
 }
 
@@ -128,10 +150,10 @@ func (s *store) Delete(obj any) error {
 	}
 	o, err := s.read(obj)
 	if err != nil {
-		s.abandon(err)
-		return err
+		return s.attempt.fail(err)
 	}
 	s.gone(o)
+	s.advance(o)
 	return nil
 }
 
@@ -142,6 +164,7 @@ func (s *store) gone(o object.Object) {
 
 // goneAll hands on that the kind itself is gone.
 func (s *store) goneAll() {
+	s.complete = 0
 	for id, uid := range s.known.all() {
 		s.gone(s.stub(id, uid))
 	}
@@ -150,9 +173,8 @@ func (s *store) goneAll() {
 // Transformer hands on each object of a streamed list (KEP-3157) as it arrives: the reflector would keep all of them until the last has.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		o, err := s.read(obj)
+		o, err := s.listed(obj)
 		if err != nil {
-			s.abandon(err)
 			return nil, err
 		}
 		s.streamed.goesOn()
@@ -162,28 +184,51 @@ func (s *store) Transformer() cache.TransformFunc {
 	}
 }
 
+// listed reads an object of a list. It fails when the server's data has gone back.
+func (s *store) listed(obj any) (object.Object, error) {
+	if s.attempt.err != nil {
+		return nil, s.attempt.err
+	}
+	o, err := s.read(obj)
+	if err == nil {
+		err = s.notOlder(o)
+	}
+	if err != nil {
+		return nil, s.attempt.fail(err)
+	}
+	return o, nil
+}
+
 // reportedObject stands in a streamed list for an object that was passed to the handler.
 type reportedObject struct{ metav1.ObjectMeta }
 
 // Replace hands on a whole list: what is in it, and what no longer is.
-func (s *store) Replace(list []any, _ string) error {
+func (s *store) Replace(list []any, resourceVersion string) error {
 	s.streamed.end()
 	missing := maps.Collect(s.known.all())
+	var listed []object.Object
 	for _, obj := range list {
 		if t, ok := obj.(*reportedObject); ok {
 			delete(missing, s.known.id(place{t.Namespace, t.Name}))
 			continue
 		}
-		o, err := s.read(obj)
+		o, err := s.listed(obj)
 		if err != nil {
 			return err
 		}
 		delete(missing, o.ID())
+		listed = append(listed, o)
+	}
+	if s.attempt.err != nil {
+		return s.attempt.err
+	}
+	for _, o := range listed {
 		s.seen(o)
 	}
 	for id, uid := range missing {
 		s.gone(s.stub(id, uid))
 	}
+	s.complete = parseVersion(resourceVersion)
 	if s.lists++; s.lists == 1 {
 		close(s.synced)
 	}

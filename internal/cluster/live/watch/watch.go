@@ -2,8 +2,8 @@
 //
 // In: an interest, and a handler.
 // Out: one Event for each change, also for those that happened while the connection was away.
-// Promise: objects are reduced on arrival and not kept: only their names and uids are, to know which are gone after a new list; a watch
-// never waits at a resourceVersion that the server has not reached.
+// Promise: objects are reduced on arrival and not kept: only their names, uids and resourceVersions are, to know after a new list which are gone,
+// and whether the server's data has gone back; a watch never waits at a resourceVersion that the server has not reached.
 // Not here: reading on request (list), what a change means (reconcile).
 package watch
 
