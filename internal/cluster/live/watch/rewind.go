@@ -6,9 +6,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/model/object"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -111,25 +111,25 @@ func (s *store) notOlder(o object.Object) error {
 	return s.attempt.verify(id, least)
 }
 
-// verify ends the era when an object has an older resourceVersion than the least it can have. A list may come from a cache that is behind; a GET
-// without a resourceVersion is answered by the newest data of etcd.
+// verify ends the era when an object has an older resourceVersion than the least it can have. A list may come from a cache that is behind; one without a
+// resourceVersion is answered by the newest data of etcd, and needs no more rights than the watch.
 func (l listing) verify(ctx context.Context, id object.ID, least uint64) error {
 	res, err := l.cluster.Resource(l.interest.GVK)
 	if err != nil {
 		return err
 	}
-	o, err := l.cluster.Metadata().Resource(res.GVR).Namespace(id.Namespace).Get(ctx, id.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return nil // the list's end, or the next event, says so
-	}
+	one := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector("metadata.name", id.Name).String()}
+	list, err := l.cluster.Metadata().Resource(res.GVR).Namespace(id.Namespace).List(ctx, one)
 	if err != nil {
 		return err
 	}
-	if now := parseVersion(o.ResourceVersion); now == 0 || now >= least {
-		return nil
+	for _, o := range list.Items { // none where the object has gone: the end of the list that is being read, or the next event, says so
+		if now := parseVersion(o.ResourceVersion); o.Name == id.Name && now != 0 && now < least {
+			l.history.WentBack(l.store.era)
+			return l.history.Err(l.store.era)
+		}
 	}
-	l.history.WentBack(l.store.era)
-	return l.history.Err(l.store.era)
+	return nil
 }
 
 // parseVersion reads a resourceVersion as the number that it is (KEP-5504); 0 where it is none, and where any will do.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -71,9 +70,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	switch {
 	case r.URL.Path == "/api/v1":
-		fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["get","list","watch"]}]}`)
-	case strings.HasPrefix(r.URL.Path, "/api/v1/namespaces/shop/configmaps/"):
-		s.get(w, path.Base(r.URL.Path))
+		fmt.Fprint(w, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["list","watch"]}]}`)
+	case q.Has("fieldSelector"):
+		s.find(w, strings.TrimPrefix(q.Get("fieldSelector"), "metadata.name="))
 	case q.Has("sendInitialEvents"):
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`)
@@ -91,19 +90,16 @@ func (s *server) note(request string) {
 	s.asked <- struct{}{}
 }
 
-func (s *server) get(w http.ResponseWriter, name string) {
+func (s *server) find(w http.ResponseWriter, name string) {
 	s.mu.Lock()
-	version, ok := s.objects[name]
-	s.mu.Unlock()
-	s.note("get " + name)
-	if !ok {
-		w.WriteHeader(http.StatusNotFound)
-		fmt.Fprint(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"NotFound","code":404}`)
-		return
+	items := []any{}
+	if version, ok := s.objects[name]; ok {
+		items = append(items, item(name, version))
 	}
-	o := item(name, version)
-	o["kind"], o["apiVersion"] = "PartialObjectMetadata", "meta.k8s.io/v1"
-	_ = json.NewEncoder(w).Encode(o) // the test sees what comes of it
+	revision := s.revision
+	s.mu.Unlock()
+	s.note("list " + name)
+	writeList(w, revision, items)
 }
 
 func (s *server) stream(w http.ResponseWriter, r *http.Request) {
@@ -150,6 +146,10 @@ func (s *server) list(w http.ResponseWriter, at string) {
 		fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Timeout","message":"Too large resource version: %d, current: %d","code":504,"details":{"causes":[{"reason":"ResourceVersionTooLarge","message":"Too large resource version"}]}}`, asked, revision)
 		return
 	}
+	writeList(w, revision, items)
+}
+
+func writeList(w http.ResponseWriter, revision int, items []any) {
 	_ = json.NewEncoder(w).Encode(map[string]any{ // the test sees what comes of it
 		"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1",
 		"metadata": map[string]any{"resourceVersion": strconv.Itoa(revision)}, "items": items,
@@ -272,7 +272,7 @@ func TestAListThatIsBehindIsNotTakenForARestore(t *testing.T) {
 	s.hangUp()
 	within(t, again)
 	got := s.await(t, "watch at 110")
-	for _, request := range []string{"get changes", "get gone"} {
+	for _, request := range []string{"list changes", "list gone"} {
 		if !slices.Contains(got, request) {
 			t.Errorf("no %q in %q", request, got)
 		}
