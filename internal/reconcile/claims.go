@@ -46,8 +46,7 @@ func NewClaims(c *claim.Catalogue) *Claims {
 // kind the two catalogues say different things.
 func (e *Engine) UseClaims(next *Claims) {
 	e.mu.Lock()
-	before := e.claims
-	e.claims = next
+	before := e.claims.Swap(next)
 	ids := slices.Collect(maps.Keys(e.objects))
 	e.mu.Unlock()
 	if before != nil {
@@ -75,11 +74,7 @@ func (e *Engine) UseClaims(next *Claims) {
 // Catalogue returns what the engine recognises claimants by.
 func (e *Engine) Catalogue() *claim.Catalogue { return e.currentClaims().catalogue }
 
-func (e *Engine) currentClaims() *Claims {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.claims
-}
+func (e *Engine) currentClaims() *Claims { return e.claims.Load() }
 
 // OnEvent takes note of an object that may claim something, as the cluster has it, and wakes what it targets and targeted.
 func (c *Claims) OnEvent(o object.Object) {

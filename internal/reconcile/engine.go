@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
@@ -25,9 +26,9 @@ type Engine struct {
 	mu           sync.RWMutex
 	objects      map[object.ID]*managedObject
 	apps         map[app.Key]*appState
-	claims       *Claims
-	desiredTexts object.Packer // of what Git wants
-	eventTexts   object.Packer // of what waits to be judged
+	claims       atomic.Pointer[Claims] // read while an object's lock is held, which is taken after mu
+	desiredTexts object.Packer          // of what Git wants
+	eventTexts   object.Packer          // of what waits to be judged
 	shapes       compare.Memo
 	history      journalHistory
 	peers        peers

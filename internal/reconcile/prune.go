@@ -198,20 +198,17 @@ func describeDifference(cached, fresh map[object.ID]bool) string {
 	return "a fresh render and the cached one are alike"
 }
 
-// passToWaiting lets go of an object for the app that asked for it, and reports whether there is one.
+// passToWaiting reports whether another app has an object that this one has let go of, or asked for it. Who asked is remembered until its next run: what
+// comes of this one may not be stored, and then the next one must find the same.
 func (e *Engine) passToWaiting(id object.ID) bool {
-	e.mu.Lock()
-	next, ok := e.waiting[id]
-	if ok {
-		delete(e.waiting, id)
-		delete(e.objects, id)
-	}
+	e.mu.RLock()
+	next, waits := e.waiting[id]
 	_, taken := e.objects[id] // not by this app: it let go of its own when it registered
-	e.mu.Unlock()
-	if ok {
+	e.mu.RUnlock()
+	if waits && !taken {
 		e.queue.EnqueueApp(next.app)
 	}
-	return ok || taken
+	return waits || taken
 }
 
 func (e *Engine) passAllToWaiting(let map[object.ID]string) {

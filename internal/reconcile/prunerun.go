@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply"
@@ -235,7 +236,7 @@ func (s *pruneRun) noteDeleted(id object.ID) {
 	}
 }
 
-// readAgain reads and judges an object once more, and reports whether it is still to be deleted.
+// readAgain reads and judges an object once more, and reports whether it is still to be deleted. Of the plan of one object its Held is not looked at.
 func (s *pruneRun) readAgain(ctx context.Context, id object.ID) (bool, error) {
 	g, err := s.readEntry(ctx, s.entries[id])
 	if errors.Is(err, live.ErrUnknownKind) {
@@ -245,8 +246,13 @@ func (s *pruneRun) readAgain(ctx context.Context, id object.ID) (bool, error) {
 		return false, err
 	}
 	in := s.in
-	in.Gone, in.AppDeleted = []decide.PruneCandidate{g}, true
+	in.Gone = []decide.PruneCandidate{g}
 	plan := decide.PlanPrune(in)
 	s.forget = append(s.forget, plan.Forget...)
-	return len(plan.Delete) > 0, nil
+	if len(plan.Delete) > 0 {
+		return true, nil
+	}
+	maps.Copy(s.kept, plan.Keep)
+	s.plan.Delete = slices.DeleteFunc(slices.Clone(s.plan.Delete), func(other object.ID) bool { return other == id })
+	return false, nil
 }

@@ -1,0 +1,137 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+// shelf holds objects. One that is to change does so between the read and the first try to delete it.
+type shelf struct {
+	live.Reader
+	apply.Writer
+	objects map[object.ID]object.Object
+	changes map[object.ID]map[string]any // annotations that come
+	broken  map[object.ID]error          // of reads
+	deleted []string
+}
+
+func (s *shelf) Get(_ context.Context, _ object.GVK, id object.ID) (object.Object, error) {
+	if err := s.broken[id]; err != nil {
+		return nil, err
+	}
+	if o, there := s.objects[id]; there {
+		return o.Clone(), nil
+	}
+	return nil, live.ErrNotFound
+}
+
+func (s *shelf) Delete(_ context.Context, t apply.Target) error {
+	if annotations := s.changes[t.ID]; annotations != nil {
+		delete(s.changes, t.ID)
+		s.objects[t.ID].Metadata()["annotations"] = annotations
+		return apply.ErrStale
+	}
+	delete(s.objects, t.ID)
+	s.deleted = append(s.deleted, t.ID.Name)
+	return nil
+}
+
+const prunedApp = "web"
+
+// put adds a ConfigMap of the app, and returns its entry of the inventory.
+func (s *shelf) put(name string, annotations map[string]any) inventory.Entry {
+	id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}
+	s.objects[id] = object.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+		"name": name, "namespace": "shop", "uid": "uid-" + name, "annotations": annotations,
+		"labels": map[string]any{object.PartOf: desired.PartOfValue(pruned().Key)},
+	}}
+	return inventory.Entry{ID: id, Version: "v1", UID: "uid-" + name}
+}
+
+func pruned() app.App {
+	return app.App{Key: app.Key{Kind: "Application", Namespace: "shop", Name: prunedApp}, Prune: policy.PruneDelete, Policy: policy.Policy{Mode: policy.Enforce}}
+}
+
+func newShelf() (*shelf, *Engine) {
+	s := &shelf{objects: map[object.ID]object.Object{}, changes: map[object.ID]map[string]any{}, broken: map[object.ID]error{}}
+	rule := func(value string, effect optout.PruneEffect) optout.PruneRule {
+		return optout.PruneRule{Key: "test/prune", Value: value, Effect: effect}
+	}
+	return s, NewEngine(Dependencies{
+		Live: s, Writer: s, Now: time.Now, PruneRules: optout.PruneRules{rule("never", optout.KeepUnlessEnd), rule("outlives", optout.OutliveApp)},
+	}, nil)
+}
+
+// TestWhatChangesInMidPruneIsJudgedAsBefore: by the rules of an app that lives. What asks to outlive its app is deleted, and what has just been asked to stay,
+// stays.
+func TestWhatChangesInMidPruneIsJudgedAsBefore(t *testing.T) {
+	s, e := newShelf()
+	outlives, stays := s.put("outlives", map[string]any{"test/prune": "outlives"}), s.put("stays", nil)
+	s.changes[outlives.ID] = map[string]any{"test/prune": "outlives", "status": "new"}
+	s.changes[stays.ID] = map[string]any{"test/prune": "never"}
+	saved := inventory.Record{Entries: []inventory.Entry{outlives, stays}}
+	run := e.newPruneRun(pruned(), 2)
+	if err := run.execute(t.Context(), &saved, saved.Entries); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"outlives"}, s.deleted); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+	if len(saved.Entries) != 1 || saved.Entries[0].ID != stays.ID {
+		t.Errorf("the inventory has %v, want the one that stays", saved.Entries)
+	}
+	if why := run.kept[stays.ID].Why; why == "" || run.isStillDue(stays.ID) {
+		t.Errorf("it stays because of %q, and is still due: %t", why, run.isStillDue(stays.ID))
+	}
+}
+
+// TestAHandOverOutlivesAPruneThatFails: the app that asked for an object may not have run when the prune is tried again.
+func TestAHandOverOutlivesAPruneThatFails(t *testing.T) {
+	s, e := newShelf()
+	passed, other := s.put("a", nil), s.put("b", nil)
+	next := app.Key{Kind: "Application", Namespace: "shop", Name: "next"}
+	e.await(passed.ID, asker{app: next})
+	s.broken[other.ID] = errors.New("timeout")
+	saved := inventory.Record{Entries: []inventory.Entry{passed, other}}
+	if err := e.newPruneRun(pruned(), 2).execute(t.Context(), &saved, saved.Entries); err == nil {
+		t.Fatal("an object cannot be read, and the prune succeeds")
+	}
+	delete(s.broken, other.ID)
+	saved = inventory.Record{Entries: []inventory.Entry{passed, other}} // as stored before
+	if err := e.newPruneRun(pruned(), 2).execute(t.Context(), &saved, saved.Entries); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"b"}, s.deleted); diff != "" {
+		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+	if len(saved.Entries) > 0 {
+		t.Errorf("the inventory has %v", saved.Entries)
+	}
+}
+
+// TestClaimsAreReadWhileTheEngineIsLocked: an object's lock is taken after the engine's, and claims are asked for by whoever holds an object's.
+func TestClaimsAreReadWhileTheEngineIsLocked(t *testing.T) {
+	_, e := newShelf()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	read := make(chan bool)
+	go func() { read <- e.hasClaimant(object.ID{Kind: "ConfigMap"}) }()
+	select {
+	case <-read:
+	case <-time.After(time.Minute):
+		t.Error("claims are not read while the engine's lock is held")
+	}
+}
