@@ -125,7 +125,7 @@ func (r *Runner) run(ctx context.Context, h hook.Hook, runs map[int]hook.Run) (W
 		}
 		now = nil
 	}
-	if now == nil {
+	if now == nil || r.mayBeFormer(h) {
 		if r.Created[h.Index] {
 			return WaitError{}, r.failure(h, t, "it was deleted before it had finished")
 		}
@@ -135,6 +135,11 @@ func (r *Runner) run(ctx context.Context, h hook.Hook, runs map[int]hook.Run) (W
 		r.Created[h.Index] = true
 	}
 	return r.judge(ctx, h, now, runs[h.Index])
+}
+
+// mayBeFormer reports whether the object that is there may be the former one: only the process that has the answer knows whether it was applied.
+func (r *Runner) mayBeFormer(h hook.Hook) bool {
+	return r.Former == FormerApplied && !h.Deletes(hook.BeforeCreation) && !r.Created[h.Index]
 }
 
 // target is the object of a hook.

@@ -1,0 +1,76 @@
+package hooks
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+// busy is an API server that holds one object and leaves the first applies without an answer.
+type busy struct {
+	live.Reader
+	apply.Writer
+	now     object.Object
+	refuses int
+	applied []object.Object
+}
+
+func (b *busy) Get(context.Context, object.GVK, object.ID) (object.Object, error) { return b.now, nil }
+
+func (b *busy) Apply(_ context.Context, a apply.Apply) (object.Object, error) {
+	if b.refuses--; b.refuses >= 0 {
+		return nil, live.Unanswered(errors.New("timeout"))
+	}
+	b.now = a.Body
+	b.applied = append(b.applied, a.Body)
+	return a.Body, nil
+}
+
+func (b *busy) ScopeOf(context.Context, object.GVK) (desired.Scope, error) {
+	return desired.Namespaced, nil
+}
+func (b *busy) Manages(object.ID) bool                         { return false }
+func (b *busy) Record(context.Context, map[int]hook.Run) error { return nil }
+
+// TestAFormerObjectIsNoResult: a hook whose delete policy leaves its object there is applied until the server has answered, and what is there from the
+// last operation says nothing of this one.
+func TestAFormerObjectIsNoResult(t *testing.T) {
+	hookOf := func(revision string) object.Object {
+		return object.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+			"name": "settings", "namespace": "shop", "annotations": map[string]any{"argocd.argoproj.io/hook": "PreSync"},
+		}, "data": map[string]any{"revision": revision}}
+	}
+	b := &busy{now: hookOf("1"), refuses: 1}
+	r := &Runner{
+		Kind:  Kind{Marks: []string{"argocd.argoproj.io/hook"}, Manager: "truce", Former: FormerApplied},
+		Event: "PreSync", Hooks: []hook.Hook{{Object: hookOf("2"), Policies: []hook.DeletePolicy{hook.WhenFailed}}},
+		Access: tenancy.Access{Live: b, Writer: b}, Cluster: b, Recorder: b, Now: time.Now, Created: map[int]bool{},
+	}
+	runs := map[int]hook.Run{}
+	if err := advance(t, r, runs); !errors.Is(err, live.ErrUnanswered) {
+		t.Fatalf("the first run ends with %v", err)
+	}
+	if err := advance(t, r, runs); err != nil {
+		t.Fatal(err)
+	}
+	if len(b.applied) != 1 || b.now.StringAt("data", "revision") != "2" {
+		t.Errorf("applied %d times; there is revision %q, want 2", len(b.applied), b.now.StringAt("data", "revision"))
+	}
+}
+
+func advance(t *testing.T, r *Runner, runs map[int]hook.Run) error {
+	t.Helper()
+	waits, err := r.Advance(t.Context(), runs)
+	if len(waits) > 0 {
+		t.Fatalf("it waits: %v", waits)
+	}
+	return err
+}
