@@ -122,7 +122,7 @@ func TestAHandOverOutlivesAPruneThatFails(t *testing.T) {
 	}
 }
 
-// TestClaimsAreReadWhileTheEngineIsLocked: an object's lock is taken after the engine's, and claims are asked for by whoever holds an object's.
+// TestClaimsAreReadWhileTheEngineIsLocked: an object's lock is taken after the engine's, and claims are read while an object's is held.
 func TestClaimsAreReadWhileTheEngineIsLocked(t *testing.T) {
 	_, e := newShelf()
 	e.mu.Lock()
