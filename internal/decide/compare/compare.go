@@ -187,7 +187,7 @@ func onlyWithheld(in Input, d Difference) bool {
 		return false
 	}
 	sent, _ := field.ValueAt(Overlay(in.Desired, in.Live, parts), d.Path)
-	return field.ContainsValues(d.Live.Reveal(), sent)
+	return semantics{in.Native}.same(d.Path, sent, d.Live.Reveal(), d.Kind != Missing)
 }
 
 // restored reports whether a field that admission had changed holds Git's value now.
