@@ -47,11 +47,15 @@ func (p part) paths(s Observed) []field.Path {
 }
 
 // pointed resolves a pointer in Git's object: a list item that is put before another in the cluster must not shift what a
-// position means. Only a pointer without positions is looked for in the cluster too.
+// position means. In the cluster a pointer without positions is looked for, and what only the cluster has in an item that Git's position names.
 func pointed(s Observed, p field.Pointer) []field.Path {
 	path, ok := ownership.Resolve(p, s.Desired, s.Owners)
-	if !ok && !hasPosition(p) && s.Live != nil {
+	switch {
+	case ok || s.Live == nil:
+	case !hasPosition(p):
 		path, ok = ownership.Resolve(p, s.Live, s.Owners)
+	case len(path) > 0 && !slices.ContainsFunc(path, func(e field.Element) bool { return e.Index != nil }):
+		_, ok = field.ValueAt(s.Live, path)
 	}
 	if !ok {
 		return nil
