@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/report/journal"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -59,6 +60,30 @@ func TestAdmissionThatBeginsLater(t *testing.T) {
 	before := len(w.objectWrites())
 	w.check("app")
 	w.wroteNothingSince(before)
+}
+
+// TestDriftInAFieldThatAdmissionChangesIsReported: what it makes of Git's value is what drift is put back to, as in a policy that rewrites images to a mirror.
+func TestDriftInAFieldThatAdmissionChangesIsReported(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, teamOfGit)
+	w.admit("CREATE, UPDATE", `
+  mutations:
+  - patchType: ApplyConfiguration
+    applyConfiguration:
+      expression: >
+        Object{metadata: Object.metadata{labels: {"team":
+          !has(object.metadata.labels) || !("team" in object.metadata.labels) ? "of-none" :
+          object.metadata.labels["team"].startsWith("of-") ? object.metadata.labels["team"] : "of-" + object.metadata.labels["team"]}}}
+`)
+	w.inForce("team")
+	w.app("app", "./app", defaultSpec)
+	w.ready("app")
+	web := w.Watch(t, deployments, w.ns, "web")
+	w.kubectl("label", "deployment/web", "team=of-person", "--overwrite")
+	label := func(want string) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool { return o.GetLabels()["team"] == want }
+	}
+	w.inTurn(web, 0, label("of-person"), label("of-a"))
+	w.until("the correction in the journal", func() bool { return len(w.happened("app", journal.Corrected)) == 1 })
 }
 
 func grace(o *unstructured.Unstructured) int64 {

@@ -90,6 +90,42 @@ func TestAnAutoscalerThatTurnsToAnotherTargetLeavesTheFirstToGit(t *testing.T) {
 	stays(t, other, 2, 6)
 }
 
+// TestAClaimThatEndsAfterARestartGivesTheCountBackToGit: the process that sees the end is not the one that has let go of the count, and may never have
+// applied the object.
+func TestAClaimThatEndsAfterARestartGivesTheCountBackToGit(t *testing.T) {
+	w := offWorld(t, document3)
+	stop := w.start(policy.Policy{})
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	d := w.Watch(t, deployments, w.ns, "my-app")
+	w.Apply(t, strings.ReplaceAll(scalerOf("scaler", "Deployment", "my-app"), "NAMESPACE", w.ns))
+	w.kubectl("scale", "deployment/my-app", "--replicas=5")
+	w.readyTells("my-app", ".spec.replicas to HPA "+w.ns+"/scaler", true)
+	stop()
+	w.start(policy.Policy{})
+	w.check("my-app")
+	stays(t, d, 3, 5)
+	w.kubectl("delete", "hpa", "scaler")
+	w.inTurn(d, 0, ofCount(5), ofCount(3))
+	w.readyTells("my-app", "ceded", false)
+	w.removeApps()
+}
+
+// TestACountThatComesWhileItIsClaimedIsGitsWhenTheClaimEnds: nothing is applied for a commit whose only change is ceded.
+func TestACountThatComesWhileItIsClaimedIsGitsWhenTheClaimEnds(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, strings.Replace(document3, "  replicas: 3\n", "", 1))
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	w.Apply(t, strings.ReplaceAll(scalerOf("scaler", "Deployment", "my-app"), "NAMESPACE", w.ns))
+	d := w.Watch(t, deployments, w.ns, "my-app")
+	w.inTurn(d, 0, ofCount(2))
+	w.edit("apps/my-app/my-app.yaml", "spec:\n  selector", "spec:\n  replicas: 4\n  selector")
+	w.ready("my-app")
+	w.readyTells("my-app", ".spec.replicas to HPA "+w.ns+"/scaler", true)
+	w.kubectl("delete", "hpa", "scaler")
+	w.inTurn(d, 0, ofCount(2), ofCount(4))
+}
+
 func TestAnAutoscalerOfAnotherAppClaimsAndItsEndIsTheClaimsEnd(t *testing.T) {
 	w := newWorld(t, policy.Policy{}, document3+"-- apps/scalers/hpa.yaml --\n"+scalerOf("scaler", "Deployment", "my-app"))
 	w.app("my-app", "./apps/my-app", defaultSpec)

@@ -74,7 +74,7 @@ type observation struct {
 	settled     unchanged.State // of the object that was compared; until it was, that in which an earlier process found it to be as Git wants
 	fingerprint uint64          // of the object at version, see unchanged.Fingerprint
 	baseline    compare.Baseline
-	withheld    []field.Path  // at the last apply
+	withheld    []field.Path  // at the last apply, or since
 	health      health.Status // without what pods report
 	assessed    rules         // by which rules
 	podReport   *podReport    // nil for a healthy object

@@ -70,7 +70,7 @@ func (w *objectReconcile) executePlan(ctx context.Context) error {
 	base := w.answered(w.sentBody(), answer, owners)
 	remembered := w.learn(base, answer, owners)
 	w.noteChange(answer)
-	w.announceCarried(base)
+	w.announceCarried(base, answer)
 	if w.live == nil && w.engine.listedSince(begin, t) && w.managed.suspectGone() { // the list may be from after its end, and the watch goes on from there
 		w.engine.queue.Enqueue(w.managed.id)
 	}
@@ -187,7 +187,7 @@ func (w *objectReconcile) remember(base compare.Baseline, answer object.Object, 
 	stuck := false
 	m = w.removed(m, answer)
 	for _, f := range w.plan.Findings {
-		if f.Verdict != decide.Correct || f.Kind == compare.Added || base.MutatedAt(f.Path) {
+		if f.Verdict != decide.Correct || f.Kind == compare.Added || w.isUnrestored(base, answer, f) {
 			continue
 		}
 		path := field.PathString(f.Path)
@@ -198,6 +198,16 @@ func (w *objectReconcile) remember(base compare.Baseline, answer object.Object, 
 		}
 	}
 	return m, stuck
+}
+
+// isUnrestored reports whether an apply was no correction of a field, as admission has changed it in the answer: for the first time, or to what had been
+// there before. Where admission had changed it before, and does again, its value is what drift is put back to.
+func (w *objectReconcile) isUnrestored(base compare.Baseline, answer object.Object, f decide.Finding) bool {
+	if !base.MutatedAt(f.Path) {
+		return false
+	}
+	v, _ := field.ValueAt(answer, f.Path)
+	return !w.snap.baseline.MutatedAt(f.Path) || field.EqualValues(v, f.Live.Reveal())
 }
 
 func differs(list []compare.Difference, p field.Path) bool {
@@ -267,6 +277,9 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 	current, enforced := w.sent(), w.app.Policy.Mode == policy.Enforce
 	r.past, r.postponed = &past, w.postponed
 	r.state.compare(comparison{current: current, present: w.live != nil, enforced: enforced})
+	if current {
+		r.withheld = w.withheldNow(r.withheld)
+	}
 	if w.live == nil {
 		r.health, r.podReport, r.fingerprint = w.healthOfAbsent(), nil, 0
 		r.settled = unchanged.State{}
@@ -284,6 +297,18 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 		r.previous = object.Packed{} // all that Git changed, if anything, is withheld
 	}
 	return recovered, err
+}
+
+// withheldNow adds to what was withheld at the last apply the fields of Git that are withheld now: another process may have made that apply, or Git may have
+// named the field since, and when its claim or rule ends it is Git's again.
+func (w *objectReconcile) withheldNow(before []field.Path) []field.Path {
+	out := slices.Clone(before)
+	for _, p := range w.input.CededPaths() {
+		if _, named := field.ValueAt(w.snap.desired, p); named && !slices.ContainsFunc(out, p.Equals) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // passed is the adoption in which nothing of the other controller's is left on the object: this one, once it was enforced.
@@ -335,12 +360,12 @@ func (w *objectReconcile) announce() {
 
 // announceCarried reports drift that was corrected. What Git itself changed is no drift, and what admission changed in the answer is not
 // corrected.
-func (w *objectReconcile) announceCarried(base compare.Baseline) {
+func (w *objectReconcile) announceCarried(base compare.Baseline, answer object.Object) {
 	for _, f := range w.plan.Findings {
 		if f.Verdict == decide.Correct {
 			w.restored = append(w.restored, f.Path)
 		}
-		if f.Verdict == decide.Correct && !base.MutatedAt(f.Path) && (!w.snap.state.isChanged() || f.Kind == compare.Added || f.Overrides == decide.Contested) {
+		if f.Verdict == decide.Correct && !w.isUnrestored(base, answer, f) && (!w.snap.state.isChanged() || f.Kind == compare.Added || f.Overrides == decide.Contested) {
 			w.announceFinding(w.mask(f), true)
 		}
 	}
