@@ -19,6 +19,7 @@ func commandsThere(f farWorld) {
 	f.saysOf(run, 0, "why configmap/cm .data.k", "here/cm.yaml", "Kustomization "+f.ns+"/there has an object of this name in another cluster: ask with --of kustomization/there")
 	f.saysOf(run, 0, "why configmap/cm .data.k --of kustomization/there", `"there"`, "there/cm.yaml")
 	f.saysOf(run, 0, "blame configmap/cm --of kustomization/there", "there/cm.yaml")
+	f.saysOf(run, 3, "why configmap/none -n default --of kustomization/there", "Kustomization "+f.ns+"/there lists no configmap/none in another cluster") // an app of another namespace than the object
 	f.saysOf(run, 3, "why configmap/none --of kustomization/there", "Kustomization "+f.ns+"/there lists no configmap/none in another cluster")
 	f.saysOf(run, 0, "why thither/tool .spec.size", "there/thither.yaml") // a kind that this cluster does not serve
 	f.saysOf(run, 2, "why gizmo/tool", "gizmo")

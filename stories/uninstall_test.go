@@ -2,6 +2,8 @@ package stories
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"strings"
@@ -104,6 +106,28 @@ spec: {holderIdentity: pod, leaseDurationSeconds: 3600, renewTime: "2999-01-01T0
 	}
 	if w.get(electionLeases, "truce-controller") == nil {
 		t.Error("the Lease is deleted")
+	}
+}
+
+// TestAnUninstallWaitsForAControllerWithoutALease: one that is alone, as that of `truce up` is, says in its ConfigMap where its status page is.
+func TestAnUninstallWaitsForAControllerWithoutALease(t *testing.T) {
+	w := offWorld(t, document3)
+	page := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer page.Close()
+	w.Apply(t, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: truce-controller, namespace: `+w.ns+`, labels: {truce.dev/controller: "true"}}
+data: {page: "`+page.URL+`"}`)
+	if code, out := w.command("uninstall", "--yes"); code != 1 || !strings.Contains(out, "the controller of ConfigMap "+w.ns+"/truce-controller answers at its status page: end the controller first") {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if w.get(configmaps, "truce-controller") == nil {
+		t.Error("the ConfigMap is deleted")
+	}
+	page.Close()
+	if code, out := w.command("uninstall", "--yes"); code != 0 {
+		t.Errorf("it has ended, and the exit code is %d:\n%s", code, out)
 	}
 }
 

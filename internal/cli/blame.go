@@ -43,6 +43,7 @@ func (p *program) blame() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), args) },
 	}
 	cmd.Flags().BoolVar(&f.every, "all", false, "also fields without an owner")
+	f.addOf(cmd)
 	f.add(cmd, "json", "yaml")
 	return cmd
 }

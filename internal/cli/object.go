@@ -2,11 +2,13 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report/explain"
 )
@@ -22,10 +24,15 @@ func (p *program) object() *objectFlags {
 	return &objectFlags{appFlags: &appFlags{program: p, config: kubectlFlags()}}
 }
 
-func (f *objectFlags) add(cmd *cobra.Command, forms ...string) {
+// addOf adds the flag of an object in another cluster.
+func (f *objectFlags) addOf(cmd *cobra.Command) {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().StringVar(&f.of, "of", "", "`APP` whose objects are in another cluster, as KIND/NAME: its object there is meant")
 	f.complete(cmd, "of", f.completeApps)
+}
+
+func (f *objectFlags) add(cmd *cobra.Command, forms ...string) {
+	cmd.Flags().SortFlags = false
 	f.config.AddFlags(cmd.Flags())
 	f.outputs(cmd, forms...)
 	f.complete(cmd, "context", f.completeContexts)
@@ -51,12 +58,9 @@ func (f *objectFlags) parse(args []string) (rest []string, err error) {
 // asked gathers what the question asks, and runs with it. Where the look at the app was stopped, the exit code says so in the end.
 func (f *objectFlags) asked(ctx context.Context, run func(explain.Subject) error) error {
 	return f.connected(ctx, func(c *Cluster) error {
-		if f.of != "" {
-			all, err := f.targets(ctx, c, []string{f.of})
-			if err != nil {
-				return err
-			}
-			f.question.Of = all[0]
+		var err error
+		if f.question.Of, err = f.appThere(ctx, c); err != nil {
+			return err
 		}
 		s, err := c.Explain(ctx, f.question)
 		if err != nil {
@@ -70,6 +74,26 @@ func (f *objectFlags) asked(ctx context.Context, run func(explain.Subject) error
 		}
 		return nil
 	})
+}
+
+// appThere resolves --of: an app of the object's namespace, or of another one, since the other cluster has namespaces of its own.
+func (f *objectFlags) appThere(ctx context.Context, c *Cluster) (app.Key, error) {
+	if f.of == "" {
+		return app.Key{}, nil
+	}
+	known, err := c.Names(ctx, f.question.Namespace)
+	if err != nil {
+		return app.Key{}, err
+	}
+	key, err := resolve(f.of, f.question.Namespace, known)
+	var answer *exit.Error
+	if !errors.As(err, &answer) || answer.Code != exit.Cluster {
+		return key, err
+	}
+	if known, listErr := c.Names(ctx, ""); listErr == nil { // else the user may know of this namespace alone
+		return resolve(f.of, "", known)
+	}
+	return app.Key{}, err
 }
 
 // completeObject completes kinds, then names, then fields.

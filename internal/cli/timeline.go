@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/resource"
 )
 
 const longTimeline = `Show what happened lately: which fields were corrected, ceded and at which values, or contested; which revisions
@@ -60,8 +61,12 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 	q := journal.Query{Since: time.Now().Add(-f.since)}
 	if len(args) == 1 {
 		q.App.Name = args[0]
-		if kind, name, ok := strings.Cut(args[0], "/"); ok {
-			q.App.Kind, q.App.Name = kind, name
+		if word, name, ok := strings.Cut(args[0], "/"); ok {
+			kind, known := resource.FindKind(word)
+			if !known || !kind.App {
+				return usageError("%s: %s is no kind of app: name it as NAME, or as kustomization/NAME, application/NAME or helmrelease/NAME", args[0], word)
+			}
+			q.App.Kind, q.App.Name = kind.Kind, name
 		}
 	}
 	if f.from != "" {

@@ -38,6 +38,7 @@ func (p *program) why() *cobra.Command {
 	}
 	cmd.Flags().DurationVar(&f.question.Since, "since", 24*time.Hour, "how far back the journal is asked")
 	cmd.Flags().StringVar(&f.question.From, "from", "", "`URL` of a controller's status page, or the journal file of one that does not run")
+	f.addOf(cmd)
 	f.add(cmd, "json", "yaml")
 	return cmd
 }

@@ -223,9 +223,9 @@ func (c *Cluster) sourceHandled(ctx context.Context, key app.SourceKey, token st
 		if gvk.Kind != key.Kind {
 			continue
 		}
-		c.watcher().Watch(ctx, live.Interest{GVK: gvk, Depth: live.Full}, func(ev live.Event) {
+		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Namespace: key.Namespace, Name: key.Name, Depth: live.Full}, func(ev live.Event) {
 			at, _ := ev.Object.At("status", "lastHandledReconcileAt").(string)
-			if ev.ID.Namespace != key.Namespace || ev.ID.Name != key.Name || at != token {
+			if at != token {
 				return
 			}
 			if ready := conditionOf(ev.Object, "Ready"); ready.status == "False" {
@@ -233,6 +233,9 @@ func (c *Cluster) sourceHandled(ctx context.Context, key app.SourceKey, token st
 			}
 			cancel(handled)
 		})
+		if err := waitListed(ctx, w); err != nil && ctx.Err() == nil {
+			return fmt.Errorf("watch %s: %w", key, err)
+		}
 		<-ctx.Done()
 		var refused *exit.Error
 		switch err := context.Cause(ctx); {

@@ -31,7 +31,7 @@ const witnessPrefix = "truce-witness-"
 // FindInstallation lists what truce has left, and the controllers that still work: they would write it again.
 func FindInstallation(ctx context.Context, c *cluster.Client, in Scope) (Leftovers, error) {
 	l := &leftovers{cluster: c, live: list.Reader{Cluster: c}, namespace: in.Namespace}
-	gather := []func(context.Context) error{l.resources, l.records, l.leases}
+	gather := []func(context.Context) error{l.resources, l.records, l.leases, l.instances}
 	if in.Namespace == "" {
 		gather = append(gather, l.witnesses)
 	}
@@ -101,6 +101,23 @@ func (l *leftovers) leases(ctx context.Context) error {
 				l.running = append(l.running, fmt.Sprintf("Lease %s/%s is being renewed by %s", u.GetNamespace(), name, object.Object(u.Object).StringAt("spec", "holderIdentity")))
 			}
 			l.in.Records = append(l.in.Records, u.Object)
+		}
+	}
+	return nil
+}
+
+// instances looks for controllers that work without a Lease of that name, as `truce up` does: their status pages answer.
+func (l *leftovers) instances(ctx context.Context) error {
+	if len(l.running) > 0 {
+		return nil
+	}
+	all, err := instance.ListInstances(ctx, l.cluster, l.namespace)
+	if err != nil {
+		return err
+	}
+	for _, i := range all {
+		if (l.namespace == "" || i.Home() == l.namespace) && i.SignOfLife(ctx) == nil {
+			l.running = append(l.running, fmt.Sprintf("the controller of %s answers at its status page", i))
 		}
 	}
 	return nil
