@@ -71,10 +71,11 @@ func (s *Store) fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 		return source.Artifact{}, err
 	}
 	if spec.Chart.Name == "" {
-		if _, _, err := s.look(ctx, r); err != nil {
+		index, revision, err := s.look(ctx, r)
+		if err != nil {
 			return source.Artifact{}, err
 		}
-		return r.artifact()
+		return r.artifact(index, revision)
 	}
 	index, revision, err := s.indexOf(ctx, r, spec.Chart.Index)
 	if err != nil {
@@ -151,8 +152,8 @@ func (s *Store) look(ctx context.Context, r *repository) (*pack.Pack, string, er
 	case <-ctx.Done():
 		return nil, "", context.Cause(ctx)
 	}
-	if r.index != nil && r.index.Damaged() {
-		r.index = nil
+	if r.index != nil {
+		r.index = s.Packs.Named(r.indexName(r.revision)) // nil where it is damaged or gone; this counts as a use, so that it stays
 	}
 	err := r.bringIndex(ctx, s.Packs)
 	return r.index, r.revision, err
@@ -231,13 +232,13 @@ func (r *repository) indexName(revision string) string {
 }
 
 // artifact is the index by itself.
-func (r *repository) artifact() (source.Artifact, error) {
-	files, err := r.index.Tree(tree.Rules{All: true})
+func (r *repository) artifact(index *pack.Pack, revision string) (source.Artifact, error) {
+	files, err := index.Tree(tree.Rules{All: true})
 	if err != nil {
 		return source.Artifact{}, err
 	}
 	return source.Artifact{
-		Revision: r.revision, Commit: strings.TrimPrefix(r.revision, "sha256:"), Repository: source.RepositoryOf(r.spec.URL), Digest: files.Digest(), Files: files,
+		Revision: revision, Commit: strings.TrimPrefix(revision, "sha256:"), Repository: source.RepositoryOf(r.spec.URL), Digest: files.Digest(), Files: files,
 	}, nil
 }
 

@@ -9,8 +9,11 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -130,6 +133,53 @@ func TestAnIndexThatIsNamedCostsNoRequest(t *testing.T) {
 	if diff := cmp.Diff(want, r.Requests()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// age makes all that is stored in a directory look as if it was last used long ago.
+func age(t *testing.T, dir string) {
+	t.Helper()
+	before := time.Now().Add(-48 * time.Hour)
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, before, before))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAnIndexInUseIsKept: it is in no artifact where charts are fetched by name and range.
+func TestAnIndexInUseIsKept(t *testing.T) {
+	dir := t.TempDir()
+	packs, err := pack.OpenStore(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, s := charttest.New(t), &chart.Store{Packs: packs, Servers: loopback}
+	r.Push("web", "1.0.0", nil)
+	held := fetch(t, s, specOf(r, "web", ""))
+	poll := func(want ...string) {
+		t.Helper()
+		r.Requests()
+		fetch(t, s, specOf(r, "web", ""))
+		if diff := cmp.Diff(want, r.Requests()); diff != "" {
+			t.Error(diff)
+		}
+	}
+	const unchanged, fetched = "GET /charts/index.yaml 304", "GET /charts/index.yaml 200"
+	for range 2 { // each poll counts as a use of the index
+		age(t, dir)
+		poll(unchanged)
+		if err := packs.Retain([]source.Artifact{held}, 24*time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+	poll(unchanged)
+	age(t, dir) // without a poll it is removed, and the next poll brings it again
+	if err := packs.Retain([]source.Artifact{held}, 24*time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	poll(fetched)
+	poll(unchanged)
 }
 
 func TestCredentialsReachTheRepositoryAlone(t *testing.T) {

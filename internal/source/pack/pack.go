@@ -185,7 +185,8 @@ func (p *Pack) Open(name string) (io.ReadCloser, error) {
 	}
 	f, err := os.Open(filepath.Join(p.dir, contentName))
 	if err != nil {
-		return nil, err
+		p.markDamaged()
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	at := p.spans[p.entries[i].Hash]
 	return &content{pack: p, file: f, from: io.NewSectionReader(f, at.At, at.Length), sum: sha256.New(), want: p.entries[i].Hash}, nil

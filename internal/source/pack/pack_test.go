@@ -227,6 +227,23 @@ func TestADamagedCopyIsNotUsedAgain(t *testing.T) {
 	}
 }
 
+// TestAPackThatIsGoneIsDamaged, so that its holders fetch it again, whichever way it is read.
+func TestAPackThatIsGoneIsDamaged(t *testing.T) {
+	for name, read := range map[string]func(p *pack.Pack) error{
+		"as a stream": func(p *pack.Pack) error { _, err := p.Open("a.yaml"); return err },
+		"as a tree":   func(p *pack.Pack) error { _, err := fs.ReadFile(treeOf(t, p, ""), "a.yaml"); return err },
+	} {
+		s := openStore(t, t.TempDir())
+		p := unpack(t, s, "x", archive(t, true, file("a.yaml", "1")))
+		if err := s.Retain(nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		if err := read(p); err == nil || !p.Damaged() {
+			t.Errorf("%s: %v, damaged: %v", name, err, p.Damaged())
+		}
+	}
+}
+
 func TestAContentOfAnotherDigestIsRefused(t *testing.T) {
 	data := archive(t, true, file("a.yaml", "x"))
 	sum := sha256.Sum256(data)
