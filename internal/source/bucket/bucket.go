@@ -168,7 +168,7 @@ func (b *bucket) look(ctx context.Context, packs *pack.Store) error {
 		return err
 	}
 	commit := indexDigest(kept)
-	if b.files != nil && b.files.Damaged() {
+	if b.files != nil && !packs.Renew(b.files) {
 		b.files, b.etags, b.newest = nil, nil, source.Artifact{}
 	}
 	if b.newest.Commit == commit {

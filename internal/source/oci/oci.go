@@ -193,7 +193,7 @@ func (s *Store) look(ctx context.Context, a *artifact, spec source.Spec) (source
 	if err != nil {
 		return source.Artifact{}, fmt.Errorf("%s: %w", want, err)
 	}
-	if a.digest != digest.String() || a.files.Damaged() {
+	if a.digest != digest.String() || !s.Packs.Renew(a.files) {
 		if err := s.bring(ctx, a, digest, spec); err != nil {
 			return source.Artifact{}, fmt.Errorf("%s: %w", want, err)
 		}

@@ -78,6 +78,11 @@ func (s *Store) Named(name string) *Pack {
 	return p
 }
 
+// Renew reports whether a pack is stored and whole. It counts as a use of the pack, for Retain: who holds a pack in memory calls it before each use.
+func (s *Store) Renew(p *Pack) bool {
+	return !p.Damaged() && os.Chtimes(p.dir, time.Now(), time.Now()) == nil
+}
+
 // index is what is stored of a pack beside its contents.
 type index struct {
 	Entries []storedEntry

@@ -281,6 +281,34 @@ func TestUnusedPacksAreRemoved(t *testing.T) {
 	}
 }
 
+// TestAPackThatIsRenewedIsKept, and one that is gone or damaged cannot be renewed.
+func TestAPackThatIsRenewedIsKept(t *testing.T) {
+	dir := t.TempDir()
+	s := openStore(t, dir)
+	p := unpack(t, s, "x", archive(t, true, file("a.yaml", "1")))
+	all, err := filepath.Glob(filepath.Join(dir, "*", "*"))
+	if err != nil || len(all) != 2 {
+		t.Fatal(all, err)
+	}
+	before := time.Now().Add(-48 * time.Hour)
+	for _, path := range all {
+		if err := os.Chtimes(path, before, before); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		idle time.Duration
+		want bool
+	}{{24 * time.Hour, true}, {0, false}} {
+		if !s.Renew(p) {
+			t.Error("a pack that is stored is not renewed")
+		}
+		if err := s.Retain(nil, c.idle); err != nil || s.Renew(p) != c.want {
+			t.Errorf("after %s without use, %v: want it stored: %v", c.idle, err, c.want)
+		}
+	}
+}
+
 func TestAnEndedContextEndsIt(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
