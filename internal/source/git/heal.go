@@ -86,7 +86,9 @@ const (
 
 // replace fetches into a clone beside the damaged one, which serves its readers until the other is complete.
 func (c *clone) replace(ctx context.Context, want ref, to reach) (revision, error) {
-	fresh := &clone{dir: c.dir + besideNew, private: c.private, address: c.address, auth: c.auth, servers: c.servers, runner: c.runner, deep: c.deep}
+	fresh := &clone{
+		dir: c.dir + besideNew, private: c.private, address: c.address, auth: c.auth, servers: c.servers, clouds: c.clouds, runner: c.runner, deep: c.deep,
+	}
 	fresh.repo = newRepository(fresh.dir, c.runner, c.repo.shared)
 	if err := os.RemoveAll(fresh.dir); err != nil {
 		return revision{}, err
