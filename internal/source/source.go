@@ -142,6 +142,7 @@ type Ref struct {
 	Branch string // a short name: main
 	Tag    string // a short name: v1.2.3
 	SemVer string // a constraint over the tags that are versions: ">=1.0.0 <2.0.0"
+	Strict bool   // of SemVer: a version has three numbers, after a "v" or none, as Flux reads tags; Argo CD takes v2 and 20240115, too
 	Filter string // a regular expression that the tags of SemVer must match, of a registry
 	Name   string // a full name: refs/pull/420/head
 	Commit string // a full hash: 40 (SHA-1) or 64 (SHA-256) hexadecimal digits

@@ -221,7 +221,7 @@ func sourceText(cr object.Object) string {
 	if err != nil {
 		return out + "fetch: " + err.Error() + "\n"
 	}
-	ref := strings.Replace(fmt.Sprintf("%+v", spec.Ref), " Filter: ", " ", 1)
+	ref := strings.NewReplacer(" Filter: ", " ", " Strict:false", "").Replace(fmt.Sprintf("%+v", spec.Ref))
 	if spec.Kind != source.Git {
 		ref = fmt.Sprintf("%s: %+v, tag %q, %s", spec.Kind, spec.Chart, spec.Ref.SemVer+spec.Ref.Any, spec.MediaType)
 	}

@@ -147,7 +147,7 @@ func (GitRepositories) Spec(cr object.Object, secrets source.Secrets) (source.Sp
 	}
 	out := source.Spec{URL: spec.URL, Timeout: s.Timeout, Sparse: sparseDirectories(r, spec.SparseCheckout), Submodules: spec.RecurseSubmodules}
 	if ref := spec.Reference; ref != nil {
-		out.Ref = source.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Name: ref.Name, Commit: ref.Commit}
+		out.Ref = source.Ref{Branch: ref.Branch, Tag: ref.Tag, SemVer: ref.SemVer, Strict: ref.SemVer != "", Name: ref.Name, Commit: ref.Commit}
 	}
 	if spec.Ignore != nil {
 		out.Ignore = *spec.Ignore

@@ -41,8 +41,9 @@ func helmText(s source.Spec, err error) string {
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
-	text := fmt.Sprintf("kind=%s url=%s ref=%+v chart=%+v timeout=%s insecure=%t\nlogin=%q/%q certificates=%d/%d/%d\n",
-		s.Kind, s.URL, s.Ref, s.Chart, s.Timeout, s.Insecure, s.Auth.Username, s.Auth.Password, len(s.Auth.CABundle), len(s.Auth.ClientCert), len(s.Auth.ClientKey))
+	ref := strings.ReplaceAll(fmt.Sprintf("%+v", s.Ref), " Strict:false", "") // it is of Git's tags
+	text := fmt.Sprintf("kind=%s url=%s ref=%s chart=%+v timeout=%s insecure=%t\nlogin=%q/%q certificates=%d/%d/%d\n",
+		s.Kind, s.URL, ref, s.Chart, s.Timeout, s.Insecure, s.Auth.Username, s.Auth.Password, len(s.Auth.CABundle), len(s.Auth.ClientCert), len(s.Auth.ClientKey))
 	if s.Verify.Cosign != "" {
 		text += fmt.Sprintf("cosign: %q\n", s.Verify.Cosign)
 	}

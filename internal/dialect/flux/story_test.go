@@ -297,7 +297,7 @@ func specText(s source.Spec, err error) string {
 	if v := s.Verify; v != (source.Verification{}) {
 		more += fmt.Sprintf("verify: commit=%t tag=%t pgp=%q ssh=%q of %s\n", v.Commit, v.Tag, v.PGP, v.SSH, v.Secret)
 	}
-	ref := strings.Replace(fmt.Sprintf("%+v", s.Ref), " Filter: ", " ", 1) // most sources have none
+	ref := strings.NewReplacer(" Filter: ", " ", " Strict:false", "").Replace(fmt.Sprintf("%+v", s.Ref)) // most sources have none
 	return more + fmt.Sprintf("fetch: %s %s ignore=%q timeout=%s\ncredentials: user=%d password=%d token=%d ca=%d cert=%d key=%d identity=%d passphrase=%d hosts=%d\n",
 		s.URL, ref, s.Ignore, s.Timeout, len(a.Username), len(a.Password), len(a.BearerToken), len(a.CABundle),
 		len(a.ClientCert), len(a.ClientKey), len(a.Identity), len(a.IdentityPassword), len(a.KnownHosts))

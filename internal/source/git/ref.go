@@ -1,6 +1,7 @@
 package git
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"regexp"
@@ -17,6 +18,7 @@ type ref struct {
 	name    string // full reference name, or "" with versions or a bare commit
 	show    string // what stands before "@" in a revision
 	version string // the constraint as written
+	strict  bool   // as source.Ref.Strict
 	allowed *semver.Constraints
 }
 
@@ -34,7 +36,7 @@ func parseRef(r source.Ref) (ref, error) {
 		if err != nil {
 			return ref{}, sourceError(source.RefInvalid, "semver %q: %w", r.SemVer, err)
 		}
-		return ref{version: r.SemVer, allowed: c}, nil
+		return ref{version: r.SemVer, strict: r.Strict, allowed: c}, nil
 	case r.Tag != "":
 		return parseRefName("refs/tags/"+r.Tag, r.Tag)
 	case r.Branch != "":
@@ -67,7 +69,7 @@ func parseRefName(name, show string) (ref, error) {
 }
 
 // key identifies a reference within one clone.
-func (r ref) key() string { return r.commit + " " + r.name + " " + r.version }
+func (r ref) key() string { return fmt.Sprint(r.commit, " ", r.name, " ", r.version, " ", r.strict) }
 
 // checkRefName has the rules of git-check-ref-format(1), and wants a full name: HEAD or refs/...
 func checkRefName(name string) error {
@@ -114,16 +116,16 @@ func (r revision) String() string {
 	return r.show + "@" + algorithm + ":" + r.commit
 }
 
-// newest picks the tag with the highest version that the constraint allows.
+// newest picks the tag with the highest version that the constraint allows; of equal versions the last by name, so that the order of the list decides nothing.
 func (r ref) newest(tags []string) (string, error) {
 	var best *semver.Version
 	var name string
 	for _, tag := range tags {
-		v, err := semver.NewVersion(tag)
+		v, err := r.parseVersion(tag)
 		if err != nil || !r.allowed.Check(v) {
 			continue // a tag that is no version is no candidate
 		}
-		if best == nil || v.GreaterThan(best) {
+		if best == nil || cmp.Or(v.Compare(best), cmp.Compare(tag, name)) > 0 {
 			best, name = v, tag
 		}
 	}
@@ -131,6 +133,14 @@ func (r ref) newest(tags []string) (string, error) {
 		return "", sourceError(source.RefNotFound, "no tag matches semver %q%s", r.version, describeChoices("tags", tags))
 	}
 	return name, nil
+}
+
+// parseVersion reads a tag as a version.
+func (r ref) parseVersion(tag string) (*semver.Version, error) {
+	if r.strict {
+		return semver.StrictNewVersion(strings.TrimPrefix(tag, "v"))
+	}
+	return semver.NewVersion(tag)
 }
 
 // reasonOfNone is why a reference is not there: a repository without a branch is empty.

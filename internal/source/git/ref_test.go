@@ -34,3 +34,34 @@ func TestOrdinaryNamesAreTaken(t *testing.T) {
 		}
 	}
 }
+
+// TestAVersionOfFluxHasThreeNumbers, and one of Argo CD may have fewer. Between equal versions the later name decides, whatever the order of the list.
+func TestAVersionOfFluxHasThreeNumbers(t *testing.T) {
+	for _, c := range []struct {
+		tags         []string
+		versions     string
+		flux, argoCD string
+	}{
+		{[]string{"v1.2.3", "20240115"}, ">=1.0.0", "v1.2.3", "20240115"},
+		{[]string{"2024.01", "1.2.3"}, "*", "1.2.3", "2024.01"},
+		{[]string{"v2", "v1.9.0", "V3.0.0", "vv4.0.0"}, "*", "v1.9.0", "v2"},
+		{[]string{"v2"}, "*", "", "v2"},
+		{[]string{"v1.0.0+a", "v1.0.0+b"}, "*", "v1.0.0+b", "v1.0.0+b"},
+		{[]string{"v1.0.0+b", "v1.0.0+a", "1.0.0"}, "*", "v1.0.0+b", "v1.0.0+b"},
+	} {
+		for strict, want := range map[bool]string{true: c.flux, false: c.argoCD} {
+			r, err := parseRef(source.Ref{SemVer: c.versions, Strict: strict})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := r.newest(c.tags); got != want || (err == nil) != (want != "") {
+				t.Errorf("%q of %v, strict: %v: %q, %v, want %q", c.versions, c.tags, strict, got, err, want)
+			}
+		}
+	}
+	lenient, err := parseRef(source.Ref{SemVer: "*"})
+	strict, err2 := parseRef(source.Ref{SemVer: "*", Strict: true})
+	if err != nil || err2 != nil || lenient.key() == strict.key() {
+		t.Errorf("%q and %q are one fetch: %v, %v", lenient.key(), strict.key(), err, err2)
+	}
+}
