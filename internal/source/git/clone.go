@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/cloud"
@@ -239,8 +240,9 @@ type fetchAttempt struct {
 // reach bounds a trip.
 type reach struct {
 	limits    source.Limits
-	addresses string // of the server; see source.Spec
-	proxy     string // of the source's own; empty for that of the environment
+	addresses string        // of the server; see source.Spec
+	proxy     string        // of the source's own; empty for that of the environment
+	timeout   time.Duration // of the whole fetch; zero for the default
 }
 
 // resolve fetches what is missing and returns the commit.

@@ -226,7 +226,7 @@ func (s *Store) resolve(ctx context.Context, a address, spec source.Spec, want r
 	for {
 		c := s.clone(a, auth)
 		at, err := s.flights.do(ctx, c.name+" "+want.key(), func(ctx context.Context) (revision, error) {
-			return c.fetch(ctx, want, reach{limits: spec.Limits.OrDefault(), addresses: spec.Addresses})
+			return c.fetch(ctx, want, reach{limits: spec.Limits.OrDefault(), addresses: spec.Addresses, timeout: spec.Timeout})
 		})
 		if !errors.Is(err, errRemoved) {
 			return c.repo, at, err

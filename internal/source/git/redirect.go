@@ -11,9 +11,11 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/transport"
 )
 
 // Git itself follows no redirect: it would ask for credentials for wherever it was sent. Within one origin we do, as servers
@@ -154,16 +156,23 @@ func (t *fetchAttempt) prepareNetwork() (network, error) {
 	return n, nil
 }
 
-// dial connects to the first of the route's addresses, whatever the server is called; by its name where there are none.
+// dialTimeout is how long one address of a server is waited for.
+const dialTimeout = 5 * time.Second
+
+// dial connects to the first of the route's addresses that answers, whatever the server is called; by its name where there are none.
 func (r route) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	var d net.Dialer
-	first, _, _ := strings.Cut(cmp.Or(r.between, r.addresses), ",")
-	if first == "" {
+	d := net.Dialer{Timeout: dialTimeout}
+	listed := cmp.Or(r.between, r.addresses)
+	if listed == "" {
 		return d.DialContext(ctx, network, address)
 	}
 	_, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return nil, err
 	}
-	return d.DialContext(ctx, network, net.JoinHostPort(first, port))
+	all := strings.Split(listed, ",")
+	for i, ip := range all {
+		all[i] = net.JoinHostPort(ip, port)
+	}
+	return transport.DialFirst(ctx, d, network, all)
 }

@@ -12,6 +12,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // mostListed bounds what a server says of the references that begin with a name, in bytes.
@@ -34,7 +37,9 @@ func (t *fetchAttempt) isUnmoved(ctx context.Context, name string) (bool, error)
 	if err != nil || have == "" {
 		return false, err
 	}
-	at, err := t.askWhere(ctx, name, have)
+	asking, cancel := context.WithTimeout(ctx, t.askTime())
+	defer cancel()
+	at, err := t.askWhere(asking, name, have)
 	switch {
 	case errors.Is(err, errOldProtocol):
 		t.oldProtocol = true
@@ -42,6 +47,17 @@ func (t *fetchAttempt) isUnmoved(ctx context.Context, name string) (bool, error)
 		return false, context.Cause(ctx)
 	}
 	return err == nil && at == have, nil
+}
+
+// askShare is the part of a fetch's time, one of so many, that its small request may take: git has the rest where no answer comes.
+const askShare = 6
+
+// askTime is how long the answer to the small request is waited for: 10 s where a fetch has the default time.
+func (r reach) askTime() time.Duration {
+	if r.timeout <= 0 || r.timeout > source.DefaultTimeout {
+		return source.DefaultTimeout / askShare
+	}
+	return r.timeout / askShare
 }
 
 // describeFiles has the names, sizes and times of the files that a fetch writes.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
@@ -128,5 +129,40 @@ func TestAnAnswerThatSaysNothingIsLeftToAFetch(t *testing.T) {
 				t.Errorf("it is asked %d times, want %d", n, c.asked)
 			}
 		})
+	}
+}
+
+// TestASilentAnswerIsLeftToAFetch: git has the rest of the time.
+func TestASilentAnswerIsLeftToAFetch(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "first"})
+	var asked atomic.Int64
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Hook: func(_ int, _ http.ResponseWriter, q *http.Request) bool {
+		silent := q.Header.Get("User-Agent") == "git/truce"
+		if silent {
+			asked.Add(1)
+			_, _ = io.Copy(io.Discard, q.Body) // net/http sees that a client has gone once it has read all
+			<-q.Context().Done()
+		}
+		return silent
+	}})
+	s, spec := newStore(t), mainOf(server.URL)
+	spec.Timeout = 9 * time.Second
+	fetch(t, s, spec)
+	r.Commit(map[string]string{"a": "second"}, "next")
+	if got := fetch(t, s, spec); !strings.HasSuffix(got.Revision, r.Head()) || asked.Load() != 1 {
+		t.Errorf("fetched %s after %d silent answers, want %s", got.Revision, asked.Load(), r.Head())
+	}
+}
+
+// TestAPollGoesOnToTheNextAddress where the first one of a server does not answer.
+func TestAPollGoesOnToTheNextAddress(t *testing.T) {
+	server := gittest.ServeHTTP(t, gittest.New(t, map[string]string{"a": "first"}), gittest.HTTPOptions{})
+	s, spec := newStore(t), mainOf(server.URL)
+	spec.Addresses = "127.0.0.255,127.0.0.1"
+	fetch(t, s, spec)
+	before := server.Requests()
+	fetch(t, s, spec)
+	if n := server.Requests() - before; n != 1 {
+		t.Errorf("%d requests of a poll that finds nothing new", n)
 	}
 }

@@ -150,10 +150,18 @@ func (w *way) dial(ctx context.Context, network, address string) (net.Conn, erro
 			return nil, err
 		}
 	}
-	var conn net.Conn
-	err = fmt.Errorf("%s has no address", host)
-	for _, ip := range found {
-		if conn, err = d.DialContext(ctx, network, net.JoinHostPort(ip.String(), port)); err == nil {
+	all := make([]string, len(found))
+	for i, ip := range found {
+		all[i] = net.JoinHostPort(ip.String(), port)
+	}
+	return DialFirst(ctx, d, network, all)
+}
+
+// DialFirst connects to the first of several addresses, each HOST:PORT, that answers within the dialer's timeout.
+func DialFirst(ctx context.Context, d net.Dialer, network string, addresses []string) (conn net.Conn, err error) {
+	err = errors.New("the server has no address")
+	for _, address := range addresses {
+		if conn, err = d.DialContext(ctx, network, address); err == nil {
 			return conn, nil
 		}
 	}
