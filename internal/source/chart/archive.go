@@ -108,8 +108,8 @@ func (s *Store) download(ctx context.Context, r *repository, spec source.Spec, d
 	return files, errors.Join(err, answer.Body.Close())
 }
 
-func (r *repository) getArchive(ctx context.Context, at *url.URL, everywhere bool) (*http.Response, error) {
-	if everywhere {
+func (r *repository) getArchive(ctx context.Context, at *url.URL, elsewhere bool) (*http.Response, error) {
+	if elsewhere {
 		return r.getElsewhere(ctx, at)
 	}
 	return r.get(ctx, at, nil)

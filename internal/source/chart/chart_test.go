@@ -70,6 +70,14 @@ func refused(t testing.TB, s *chart.Store, spec source.Spec, reason source.Reaso
 	return err.Error()
 }
 
+// redirectTo is a server that sends all requests to an address.
+func redirectTo(t *testing.T, address string) string {
+	t.Helper()
+	s := httptest.NewServer(http.RedirectHandler(address, http.StatusFound))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
 // isRejected reports whether a fetch ends because the repository does not know the credentials.
 func isRejected(t testing.TB, s *chart.Store, spec source.Spec) bool {
 	t.Helper()
@@ -193,10 +201,8 @@ func TestCredentialsReachTheRepositoryAlone(t *testing.T) {
 		t.Fatal("another server was sent credentials")
 	}
 	// Nor where the own server redirects to another one.
-	redirects := httptest.NewServer(http.RedirectHandler(other.Server.URL+"/far.tgz", http.StatusFound))
-	t.Cleanup(redirects.Close)
 	spec := specOf(r, "web", "2.0.0")
-	spec.URL = redirects.URL + "/charts"
+	spec.URL = redirectTo(t, other.Server.URL+"/far.tgz") + "/charts"
 	other.Put("/far.tgz", []byte("apiVersion: v1\nentries: {}\n"))
 	refused(t, s, spec, source.ChartReference)
 	if other.Presented() {
@@ -317,6 +323,36 @@ func TestAServerThatIsNotAllowedIsNotAsked(t *testing.T) {
 	spec := specOf(r, "web", "")
 	spec.URL = "https://user:" + secret + "@host.example"
 	refused(t, s, spec, source.URLInvalid)
+}
+
+// TestPassedCredentialsDoNotFollowARedirect: passCredentials is for the servers that the index names, and for no server that one of them redirects to.
+func TestPassedCredentialsDoNotFollowARedirect(t *testing.T) {
+	r, other, s := charttest.New(t), charttest.New(t), newStore(t)
+	r.Demand("ada", secret)
+	archive := charttest.Package("web", "1.0.0", nil)
+	other.Put("/far.tgz", archive)
+	r.PushAt("web", "1.0.0", redirectTo(t, other.Server.URL+"/far.tgz")+"/web.tgz", archive)
+	spec := specOf(r, "web", "")
+	spec.Chart.Elsewhere = true
+	fetch(t, s, spec)
+	if other.Presented() {
+		t.Error("a server that the index does not name was sent credentials")
+	}
+	other.Demand("ada", secret)
+	if got := refused(t, newStore(t), spec, source.ChartPull); !strings.Contains(got, "not a server that the index names") {
+		t.Error(got)
+	}
+	// Within a server that the index names they do.
+	mirror := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path == "/near.tgz" {
+			http.Redirect(w, q, "/far.tgz", http.StatusFound)
+			return
+		}
+		other.ServeHTTP(w, q)
+	}))
+	t.Cleanup(mirror.Close)
+	r.PushAt("web", "2.0.0", mirror.URL+"/near.tgz", archive)
+	fetch(t, s, spec)
 }
 
 // An archive that was fetched with credentials is no other source's, whose server names its digest.

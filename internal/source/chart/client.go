@@ -17,7 +17,7 @@ import (
 type answerError struct {
 	status    int
 	presented bool // with credentials
-	foreign   bool // the server is another one than the repository's
+	foreign   bool // the server is one that no credentials are for
 }
 
 // Error is the status.
@@ -32,14 +32,15 @@ func (r *repository) get(ctx context.Context, at *url.URL, header http.Header) (
 	return r.follow(ctx, at, header, false)
 }
 
-// getElsewhere is get with credentials for every server.
+// getElsewhere is get with credentials for the server of the address, too: one that the index names. Where it redirects to another one, they stay.
 func (r *repository) getElsewhere(ctx context.Context, at *url.URL) (*http.Response, error) {
 	return r.follow(ctx, at, nil, true)
 }
 
-func (r *repository) follow(ctx context.Context, at *url.URL, header http.Header, everywhere bool) (*http.Response, error) {
+func (r *repository) follow(ctx context.Context, at *url.URL, header http.Header, elsewhere bool) (*http.Response, error) {
+	first := at
 	for range mostRedirects {
-		presents := everywhere || r.isOwn(at)
+		presents := r.isOwn(at) || elsewhere && isSameServer(at, first)
 		answer, err := r.send(ctx, at, header, presents)
 		if err != nil {
 			return nil, err
@@ -59,7 +60,7 @@ func (r *repository) follow(ctx context.Context, at *url.URL, header http.Header
 			at = next
 			continue
 		}
-		refused := &answerError{status: answer.StatusCode, presented: presents && r.hasCredentials(), foreign: !r.isOwn(at)}
+		refused := &answerError{status: answer.StatusCode, presented: presents && r.hasCredentials(), foreign: !presents}
 		return nil, errors.Join(refused, answer.Body.Close())
 	}
 	return nil, fmt.Errorf("more than %d redirects", mostRedirects)
@@ -78,10 +79,11 @@ func checkNext(at, next *url.URL) error {
 	return nil
 }
 
-// isOwn reports whether an address is at the server of the repository: the same scheme, host and port.
-func (r *repository) isOwn(at *url.URL) bool {
-	return at.Scheme == r.base.Scheme && hostPort(at) == hostPort(r.base)
-}
+// isOwn reports whether an address is at the server of the repository.
+func (r *repository) isOwn(at *url.URL) bool { return isSameServer(at, r.base) }
+
+// isSameServer reports whether two addresses have the same scheme, host and port.
+func isSameServer(a, b *url.URL) bool { return a.Scheme == b.Scheme && hostPort(a) == hostPort(b) }
 
 func hostPort(u *url.URL) string {
 	port := u.Port()

@@ -70,7 +70,9 @@ func answerWords(refused *answerError, spec source.Spec) string {
 	case refused.status == http.StatusNotFound && spec.Chart.Name == "":
 		return text + ": there is no index.yaml below the URL"
 	case refused.status != http.StatusUnauthorized && refused.status != http.StatusForbidden:
-	case refused.foreign && !refused.presented:
+	case refused.foreign && spec.Chart.Elsewhere:
+		text += "; it is not a server that the index names, so that no credentials are sent to it"
+	case refused.foreign:
 		text += "; it is not the server of the repository, so that credentials are sent to it only where spec.passCredentials is true"
 	case !refused.presented:
 		text += ", and no credentials for it are given"
