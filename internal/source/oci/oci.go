@@ -54,7 +54,6 @@ type artifact struct {
 	used   time.Time     // guarded by Store.mu
 	client *http.Client
 	remote *remote.Repository
-	plain  bool             // the registry answers without TLS, which the source allows
 	login  cloud.Credential // of a cloud, that remote has
 
 	newest source.Artifact
@@ -127,9 +126,12 @@ func (s *Store) fetch(ctx context.Context, at registry.Reference, spec source.Sp
 	}
 	a.use(login)
 	got, err := s.look(ctx, a, spec)
-	if err != nil && spec.Insecure && !a.plain && isPlain(err) {
-		a.plain, a.remote.PlainHTTP = true, true
+	if err != nil && spec.Insecure && !a.remote.PlainHTTP && isPlain(err) {
+		a.remote.PlainHTTP = true
 		got, err = s.look(ctx, a, spec)
+	}
+	if err != nil {
+		a.remote.PlainHTTP = false // the next poll begins with TLS: the registry may have been away, or may have got a certificate
 	}
 	return got, err
 }
