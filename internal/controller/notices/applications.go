@@ -73,9 +73,13 @@ func (o *Outlet) takeChanged() map[object.ID]live.Event {
 func (o *Outlet) judgeApplications(ctx context.Context) time.Duration {
 	changed := o.takeChanged()
 	if len(changed) > 0 {
-		if err := o.judgeChanged(ctx, changed); err != nil {
+		unread, err := o.judgeChanged(ctx, changed)
+		if err != nil {
 			o.Log.Warn("subscriptions", "applications", len(changed), "error", err.Error())
-			o.putBack(changed)
+			unread = changed
+		}
+		if len(unread) > 0 {
+			o.putBack(unread)
 			return configAge
 		}
 	}
@@ -96,22 +100,25 @@ func (o *Outlet) putBack(changed map[object.ID]live.Event) {
 	}
 }
 
-func (o *Outlet) judgeChanged(ctx context.Context, changed map[object.ID]live.Event) error {
+// judgeChanged judges Applications, and returns those whose AppProject cannot be read: they are to be judged later. After an error all are.
+func (o *Outlet) judgeChanged(ctx context.Context, changed map[object.ID]live.Event) (unread map[object.ID]live.Event, err error) {
 	age := ageOfConfig(changed)
 	config, err := o.subscribers.load(ctx, o.Live, age)
 	if err != nil || config == nil {
 		clear(o.timed.known)
-		return err
+		return nil, err
 	}
 	o.changeStatus(o.subscribers.configKey())
+	projects, unread := o.projectsOf(ctx, changed, age)
 	judged := map[object.ID]live.Event{}
 	subscribed := map[object.ID][]subscription.Subscription{}
 	for id, ev := range changed {
-		project, err := o.subscribers.project(ctx, o.Live, ev.Object, age)
-		if err != nil {
-			return err
+		if _, is := unread[id]; is {
+			continue
 		}
-		all := config.Of(subscription.Subscriber{Annotations: textsIn(ev.Object.At("metadata", "annotations")), Labels: textsIn(ev.Object.At("metadata", "labels")), Project: project})
+		all := config.Of(subscription.Subscriber{
+			Annotations: textsIn(ev.Object.At("metadata", "annotations")), Labels: textsIn(ev.Object.At("metadata", "labels")), Project: projects[projectOf(ev.Object)],
+		})
 		delete(o.timed.known, id)
 		if len(all) == 0 && !ev.Gone {
 			continue
@@ -121,7 +128,29 @@ func (o *Outlet) judgeChanged(ctx context.Context, changed map[object.ID]live.Ev
 			o.judgeWithTime(id, ev)
 		}
 	}
-	return o.storeOutcomes(ctx, config.Config, judged, subscribed)
+	return unread, o.storeOutcomes(ctx, config.Config, judged, subscribed)
+}
+
+// projectsOf returns the annotations of the Applications' AppProjects, each of which is asked for once, and the Applications whose AppProject cannot be read.
+func (o *Outlet) projectsOf(ctx context.Context, changed map[object.ID]live.Event, age time.Duration) (projects map[string]map[string]string, unread map[object.ID]live.Event) {
+	projects, unread = map[string]map[string]string{}, map[object.ID]live.Event{}
+	failed := map[string]bool{}
+	for id, ev := range changed {
+		name := projectOf(ev.Object)
+		if _, known := projects[name]; !known && !failed[name] {
+			annotations, err := o.subscribers.project(ctx, o.Live, name, age)
+			if err != nil {
+				o.Log.Warn("subscriptions", "project", name, "error", err.Error())
+				failed[name] = true
+			} else {
+				projects[name] = annotations
+			}
+		}
+		if failed[name] {
+			unread[id] = ev
+		}
+	}
+	return projects, unread
 }
 
 // ageOfConfig is how old the subscriptions of others may be where these Applications are judged: less where one has some of its own.

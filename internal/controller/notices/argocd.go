@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -180,9 +181,17 @@ func (s *subscribers) get(ctx context.Context, reader live.Reader, kind object.G
 // appProjects is the kind of AppProjects.
 var appProjects = object.GVK{Group: "argoproj.io", Version: "v1alpha1", Kind: "AppProject"}
 
-// project returns the annotations of an Application's AppProject, which were read so long ago at most. It is in Argo CD's namespace. Where there are no AppProjects, or truce may not read them, nothing is subscribed to.
-func (s *subscribers) project(ctx context.Context, reader live.Reader, app object.Object, age time.Duration) (map[string]string, error) {
+// projectOf returns the name of an Application's AppProject; empty for one that no AppProject can have, for which there is no request either.
+func projectOf(app object.Object) string {
 	name, _ := app.At("spec", "project").(string)
+	if len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return ""
+	}
+	return name
+}
+
+// project returns the annotations of an AppProject, which were read so long ago at most. It is in Argo CD's namespace. Where there are no AppProjects, or truce may not read them, nothing is subscribed to.
+func (s *subscribers) project(ctx context.Context, reader live.Reader, name string, age time.Duration) (map[string]string, error) {
 	key := route.Key{Namespace: s.namespace, Name: name}
 	if name == "" {
 		return nil, nil

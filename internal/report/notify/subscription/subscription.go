@@ -25,6 +25,7 @@ import (
 const (
 	mostSubscriptions = 100
 	longestText       = 64 << 10
+	longestRecipient  = 1 << 10 // it is in the key of a state, and in the name of a queue
 )
 
 // Config is what argocd-notifications-cm says.
@@ -194,6 +195,10 @@ func (c *Config) Judge(subject *Subject, subscriptions []Subscription) ([]Outcom
 		conditions, known := c.triggers[s.Trigger]
 		service, served := c.services[s.Service]
 		switch {
+		case len(s.Recipient) > longestRecipient:
+			s.Recipient = fmt.Sprintf("%.40s…", s.Recipient)
+			faults = append(faults, fmt.Errorf("subscription %s: the recipient is longer than %d bytes", s, longestRecipient))
+			continue
 		case !known:
 			faults = append(faults, fmt.Errorf("subscription %s: argocd-notifications-cm has no trigger.%s", s, s.Trigger))
 			continue

@@ -153,6 +153,16 @@ func TestATemplateThatLoopsEnds(t *testing.T) {
 	}
 }
 
+// TestARecipientThatIsTooLongIsAFault: of its own subscription; its beginning is in the text.
+func TestARecipientThatIsTooLongIsAFault(t *testing.T) {
+	config, _ := subscription.Parse(map[string]string{"trigger.x": "[{when: 'true', send: [x]}]", "template.x": "message: x", "service.slack": "token: x"})
+	longest := strings.Repeat("ä", 512)
+	outcomes, faults := config.Judge(&subscription.Subject{App: map[string]any{}, Now: noon}, []subscription.Subscription{{"x", "slack", longest + "a"}, {"x", "slack", longest}})
+	if want := "[subscription x.slack:" + strings.Repeat("ä", 40) + "…: the recipient is longer than 1024 bytes]"; len(outcomes) != 1 || outcomes[0].Recipient != longest || fmt.Sprint(faults) != want {
+		t.Errorf("%d outcomes, %v, want %s", len(outcomes), faults, want)
+	}
+}
+
 // FuzzConfig: no key of the ConfigMap makes it panic, or takes long.
 func FuzzConfig(f *testing.F) {
 	f.Add("- when: app.status.health.status == 'Degraded'\n  oncePer: app.metadata.name\n  send: [x]", "message: '{{.app.metadata.name}}'", "token: $token", "a;b")
