@@ -10,7 +10,6 @@ package deliver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -19,7 +18,6 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
-	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
@@ -132,10 +130,11 @@ type worker struct {
 	key      route.Key
 	failures int
 	notUntil time.Time // the next try
+	refused  map[place]refusal
 }
 
 func (d *Deliverer) work(ctx context.Context, key route.Key, wake <-chan struct{}) {
-	w := &worker{key: key}
+	w := &worker{key: key, refused: map[place]refusal{}}
 	for {
 		next := d.look(ctx, w)
 		var timer <-chan time.Time
@@ -182,6 +181,7 @@ func (d *Deliverer) retire(key route.Key, wake <-chan struct{}) bool {
 func (d *Deliverer) look(ctx context.Context, w *worker) time.Duration {
 	if d.takeChanged(w.key) {
 		w.failures, w.notUntil = 0, time.Time{}
+		clear(w.refused)
 	}
 	items, dropped, err := d.Store.Pending(w.key)
 	if err != nil {
@@ -194,6 +194,10 @@ func (d *Deliverer) look(ctx context.Context, w *worker) time.Duration {
 		return longestWait
 	case len(items) == 0:
 		return 0
+	}
+	items, next := w.due(items, time.Now())
+	if len(items) == 0 {
+		return next
 	}
 	if wait := max(time.Until(w.notUntil), d.Windows.wait(items, time.Now())); wait > 0 {
 		return wait
@@ -217,43 +221,61 @@ type queue struct {
 	dropped int
 }
 
-// send sends each content, and keeps what could not be sent.
+// send sends each content, and keeps what could not be sent. A refusal that may concern one place alone holds up nothing at others.
 func (d *Deliverer) send(ctx context.Context, w *worker, p Loaded, q queue) time.Duration {
+	begin := time.Now()
 	for _, b := range batches(p.Type, q.items) {
-		if b.content.Nothing {
-			if err := d.Store.Done(w.key, b.ids, 0); err != nil {
-				return longestWait
-			}
-			continue
-		}
-		b.addDropped(q.dropped)
 		if ctx.Err() != nil {
 			return 0
 		}
-		err := d.post(ctx, p, b.content)
-		if err != nil && ctx.Err() != nil {
-			return 0
+		if w.waits(b.at, begin) { // an earlier one of its place was refused just now
+			continue
 		}
-		if pause := d.settle(w, b.ids, q.dropped, err); pause > 0 {
+		pause, sent := d.sendBatch(ctx, w, p, b, q.dropped)
+		if pause > 0 {
 			return pause
 		}
-		q.dropped = 0
+		if sent {
+			q.dropped = 0
+		}
 	}
 	return time.Millisecond // what has come meanwhile
 }
 
+// sendBatch sends one content. It returns how long the Provider's others have to wait, and whether the content is done with.
+func (d *Deliverer) sendBatch(ctx context.Context, w *worker, p Loaded, b *batch, dropped int) (pause time.Duration, sent bool) {
+	if b.content.Nothing {
+		if err := d.Store.Done(w.key, b.ids, 0); err != nil {
+			return longestWait, false
+		}
+		return 0, false
+	}
+	b.addDropped(dropped)
+	err := d.post(ctx, p, b.content)
+	if err != nil && ctx.Err() != nil {
+		return 0, false
+	}
+	if refused := ofOnePlace(p.Type, err); refused != nil {
+		d.refuse(w, b.at, refused)
+		return 0, false
+	}
+	return d.settle(w, b, dropped, err), true
+}
+
 // settle takes note of how the delivery of some items has ended. It returns how long the Provider's others have to wait; 0 for not at all.
-func (d *Deliverer) settle(w *worker, ids []uint64, dropped int, err error) time.Duration {
-	d.Providers.OnDelivery(w.key, err)
+func (d *Deliverer) settle(w *worker, b *batch, dropped int, err error) time.Duration {
 	var refused *sendError
 	if errors.As(err, &refused) && !refused.final {
+		d.Providers.OnDelivery(w.key, err)
 		return d.failed(w, refused)
 	}
+	delete(w.refused, b.at)
+	d.report(w, err)
 	if err != nil {
 		d.Log.Warn("notification is not taken and not sent again", "provider", w.key.String(), "error", err.Error())
 	}
 	w.failures, w.notUntil = 0, time.Time{}
-	if err := d.Store.Done(w.key, ids, dropped); err != nil {
+	if err := d.Store.Done(w.key, b.ids, dropped); err != nil {
 		d.Log.Warn("notification was sent, and may be sent again", "provider", w.key.String(), "error", err.Error())
 		return longestWait
 	}
@@ -262,14 +284,19 @@ func (d *Deliverer) settle(w *worker, ids []uint64, dropped int, err error) time
 
 func (d *Deliverer) failed(w *worker, err *sendError) time.Duration {
 	w.failures++
-	pause := min(firstPause<<min(w.failures-1, 10), longestWait)
-	pause = pause/2 + rand.N(pause/2+1)
+	pause := pauseAfter(w.failures)
 	if err.after > 0 {
 		pause = min(err.after, mostAsked)
 	}
 	w.notUntil = time.Now().Add(pause)
 	d.Log.Warn("notification", "provider", w.key.String(), "error", err.Error(), "again", pause.Round(time.Millisecond).String())
 	return pause
+}
+
+// pauseAfter returns how long to wait after so many failures in a row.
+func pauseAfter(failures int) time.Duration {
+	pause := min(firstPause<<min(failures-1, 10), longestWait)
+	return pause/2 + rand.N(pause/2+1)
 }
 
 // expire drops what is too old to be news.
@@ -340,44 +367,4 @@ func (w Windows) causeAwaited(items []outbox.Item) time.Time {
 		}
 	}
 	return until
-}
-
-// batch is one content with the items that it is made of.
-type batch struct {
-	content payload.Content
-	ids     []uint64
-}
-
-// addDropped says that messages are missing.
-func (b *batch) addDropped(n int) {
-	if n > 0 {
-		b.content.Lines = append(b.content.Lines, fmt.Sprintf("%d earlier messages were dropped: too many waited for this Provider", n))
-	}
-}
-
-// batches joins the items of each Alert.
-func batches(kind string, items []outbox.Item) []*batch {
-	var order []route.Key
-	of := map[route.Key][]outbox.Item{}
-	for _, i := range items {
-		if of[i.Alert] == nil {
-			order = append(order, i.Alert)
-		}
-		of[i.Alert] = append(of[i.Alert], i)
-	}
-	var out []*batch
-	for _, alert := range order {
-		var notes []route.Note
-		for _, i := range of[alert] {
-			notes = append(notes, i.Note)
-		}
-		for _, c := range payload.JoinMessages(kind, notes) {
-			b := &batch{content: c}
-			for _, i := range c.From {
-				b.ids = append(b.ids, of[alert][i].ID)
-			}
-			out = append(out, b)
-		}
-	}
-	return out
 }

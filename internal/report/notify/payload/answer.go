@@ -17,6 +17,12 @@ type answer struct {
 // larkFinal are Lark's codes of what another try does not change: a malformed message, and one that lacks the words which the bot asks for.
 var larkFinal = []int64{9499, 19024}
 
+// slackFinal are Slack's errors (https://docs.slack.dev/reference/methods/chat.postMessage) of what another try does not change: a malformed message.
+var slackFinal = []string{
+	"invalid_arguments", "invalid_attachments", "invalid_blocks", "invalid_blocks_format", "invalid_form_data", "invalid_json", "markdown_text_conflict",
+	"msg_blocks_too_long", "msg_too_long", "no_text", "too_many_attachments",
+}
+
 // ReadAnswer reports whether an answer is a success; else whether the message itself is refused, although the status does not say so, and what is refused, where the body does not say
 // it. There are answers that look like the opposite.
 func ReadAnswer(kind string, status int, body string) (taken, final bool, says string) {
@@ -28,7 +34,7 @@ func answerOf(kind string, status int, body string) answer {
 	taken := status < http.StatusMultipleChoices
 	switch {
 	case kind == "slack" && strings.Contains(body, `"ok":false`):
-		return answer{says: body}
+		return slackAnswer(body)
 	case kind == "azuredevops" && status == http.StatusNonAuthoritativeInfo: // its page to log in
 		return answer{says: "the token is refused"}
 	case kind == "gitlab" && status == http.StatusBadRequest && strings.Contains(body, "Cannot transition status"): // it is there already
@@ -39,6 +45,15 @@ func answerOf(kind string, status int, body string) answer {
 		return collectorAnswer(body)
 	}
 	return answer{taken: taken}
+}
+
+// slackAnswer reads the error in an answer of Slack's Web API, whose status is 200 for a refusal too.
+func slackAnswer(body string) answer {
+	var got struct {
+		Error string `json:"error"`
+	}
+	_ = json.Unmarshal([]byte(body), &got) // then nothing is known but that it is refused
+	return answer{final: slices.Contains(slackFinal, got.Error), says: body}
 }
 
 // larkAnswer reads the code in an answer of Lark, whose status is 200 for a refusal too.
