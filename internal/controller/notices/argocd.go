@@ -276,7 +276,7 @@ func (s *subscribers) delivered(key route.Key, err error) bool {
 	delete(s.failing, key)
 	if err != nil {
 		service, recipient, _ := recipientOf(key)
-		s.failing[key] = strings.TrimSuffix("service."+service+" to "+recipient, " to ") + ": " + err.Error()
+		s.failing[key] = strings.TrimSuffix("service."+service+" to "+recipient, " to ") + ": " + strings.TrimPrefix(err.Error(), "service."+service+": ")
 	}
 	return s.failing[key] != was
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
+	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 	"github.com/truce-gitops/truce/internal/source/cloud"
 	"github.com/truce-gitops/truce/internal/source/egress"
@@ -47,9 +48,9 @@ const (
 
 // Providers knows the Providers of the cluster. It may be called concurrently.
 type Providers interface {
-	// Provider returns a Provider with the data of the Secrets that it names; false for one that is not there.
+	// Provider returns a Provider with the data of the Secrets that it names; false for one that is not there. Beside an error it has the data that was read.
 	Provider(ctx context.Context, key route.Key) (Loaded, bool, error)
-	// OnDelivery is called with what came of each try; nil for success. It must not block.
+	// OnDelivery is called with what came of each try, of a Provider that cannot be read as well; nil for success. It must not block.
 	OnDelivery(key route.Key, err error)
 	// OnIdle is called when nothing waits for a Provider any more. It must not block.
 	OnIdle(key route.Key)
@@ -204,8 +205,12 @@ func (d *Deliverer) look(ctx context.Context, w *worker) time.Duration {
 	}
 	p, there, err := d.Providers.Provider(ctx, w.key)
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return 0
 	case err != nil:
-		return d.failed(w, &sendError{text: err.Error()})
+		unread := &sendError{text: secretsOf(p, payload.Target{}, "").Line(err.Error(), 2*longestSaying)}
+		d.Providers.OnDelivery(w.key, unread)
+		return d.failed(w, unread)
 	case !there:
 		_ = d.Store.Remove(w.key) // else the next start does
 		return 0
