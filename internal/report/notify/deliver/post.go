@@ -344,7 +344,7 @@ func targetOf(p Loaded) (payload.Target, string) {
 		}
 	}
 	t := payload.Target{
-		Type: p.Type, Address: cmp.Or(keyOfAny(p.SecretData, "address"), p.Address), Channel: p.Channel, Username: p.Username, Token: keyOfAny(p.SecretData, "token"),
+		Type: p.Type, Address: cmp.Or(keyOfAny(p.SecretData, "address"), p.Address), Channel: p.Channel, Thread: p.Thread, Username: p.Username, Token: keyOfAny(p.SecretData, "token"),
 		Login: keyOfAny(p.SecretData, "username"), Password: keyOfAny(p.SecretData, "password"),
 		UID: p.UID,
 	}

@@ -40,6 +40,9 @@ func (telegram) build(t Target, c Content) (Request, error) {
 	}
 	address := joinURL(cmp.Or(t.Address, "https://api.telegram.org"), "/bot"+url.PathEscape(t.Token)+"/sendMessage")
 	body := map[string]any{"chat_id": t.Channel, "text": text, "link_preview_options": map[string]any{"is_disabled": true}}
+	if t.Thread != 0 {
+		body["message_thread_id"] = t.Thread
+	}
 	if !c.IsError() {
 		body["disable_notification"] = true
 	}
@@ -74,7 +77,11 @@ func (webex) build(t Target, c Content) (Request, error) {
 	}
 	text := shorten(plainText(c, 3500), 3500)
 	text = strings.ReplaceAll(escapeMarkdown(text), "\n", "  \n")
-	r, err := postJSON(cmp.Or(t.Address, "https://webexapis.com/v1/messages"), map[string]any{"roomId": t.Channel, "markdown": text})
+	to := "roomId"
+	if strings.Contains(t.Channel, "@") { // no room's ID does
+		to = "toPersonEmail"
+	}
+	r, err := postJSON(cmp.Or(t.Address, "https://webexapis.com/v1/messages"), map[string]any{to: t.Channel, "markdown": text})
 	return authorized(r, "Bearer", t.Token), err
 }
 

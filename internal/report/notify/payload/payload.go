@@ -63,6 +63,7 @@ type Target struct {
 	Type     string
 	Address  string
 	Channel  string
+	Thread   int64 // of a chat of Telegram; 0 for none
 	Username string
 	Token    string
 	IsBearer bool   // of Token: a cloud gave it for an identity or a key

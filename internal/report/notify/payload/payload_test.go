@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -82,8 +83,9 @@ func readTarget(t *testing.T, text string) payload.Target {
 	if err := yaml.Unmarshal([]byte(text), &in); err != nil {
 		t.Fatal(err)
 	}
+	thread, _ := strconv.ParseInt(in["thread"], 10, 64) // 0 for none
 	return payload.Target{
-		Type: in["type"], Address: in["address"], Channel: in["channel"], Username: in["username"], Token: in["token"], Login: in["login"], Password: in["password"],
+		Type: in["type"], Address: in["address"], Channel: in["channel"], Thread: thread, Username: in["username"], Token: in["token"], Login: in["login"], Password: in["password"],
 		UID: "0c9c2e41-d2f9-4f9b-9465-9c1b8f0e1a11",
 	}
 }

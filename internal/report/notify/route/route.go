@@ -34,6 +34,7 @@ type Provider struct {
 	Generation int64
 	Type       string
 	Channel    string
+	Thread     int64 // of a chat of Telegram; 0 for none
 	Username   string
 	Address    string // may hold a token: it is in no message
 	Timeout    time.Duration

@@ -54,6 +54,26 @@ func (s settings) slack(p *deliver.Loaded) error {
 func (s settings) telegram(p *deliver.Loaded) error {
 	p.Type = "telegram"
 	put(p, "token", s.Token)
+	return setChat(p)
+}
+
+// setChat reads a recipient as Argo CD does: one that begins with a hyphen is the ID of a chat, with that of a thread behind "|" or without, and another one is the name
+// of a channel. The ID of a person is taken, too: no channel has a name of digits.
+func setChat(p *deliver.Loaded) (err error) {
+	if !strings.HasPrefix(p.Channel, "-") {
+		if !strings.HasPrefix(p.Channel, "@") && strings.Trim(p.Channel, "0123456789") != "" {
+			p.Channel = "@" + p.Channel
+		}
+		return nil
+	}
+	chat, thread, is := strings.Cut(p.Channel, "|")
+	if !is {
+		return nil
+	}
+	p.Channel = chat
+	if p.Thread, err = strconv.ParseInt(thread, 10, 64); err != nil {
+		return fmt.Errorf("the thread of the recipient %s is no number: want CHAT|THREAD", chat)
+	}
 	return nil
 }
 
