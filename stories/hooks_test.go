@@ -277,3 +277,44 @@ stringData: {url: %[2]q, username: me, password: %[3]s}`, w.ns, server.URL, pass
 	w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == "pushed" })
 	w.await(b, func(o *unstructured.Unstructured) bool { return value(o, "k") == "pushed" })
 }
+
+// TestArgoCDsWebhookSecretIsInAnotherSecret: argocd-secret refers to it, and the text of the reference signs nothing.
+func TestArgoCDsWebhookSecretIsInAnotherSecret(t *testing.T) {
+	w := offArgoWorld(t, configMaps("app", "a"))
+	w.Apply(t, fmt.Sprintf(`
+apiVersion: v1
+kind: Secret
+metadata: {name: argocd-secret, namespace: %[1]s}
+stringData: {webhook.github.secret: "$hooks:github", webhook.gogs.secret: "$bare:github"}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: hooks, namespace: %[1]s, labels: {app.kubernetes.io/part-of: argocd}}
+stringData: {github: s3cret}
+---
+apiVersion: v1
+kind: Secret
+metadata: {name: bare, namespace: %[1]s}
+stringData: {github: s3cret}`, w.ns))
+	url := w.takesWebhooks(compose.RunOptions{}) + "/api/webhook"
+	push := `{"ref":"refs/heads/main","repository":{"clone_url":"https://git.example.org/a","default_branch":"main"}}`
+	for key, want := range map[string]int{"s3cret": 200, "$hooks:github": 401, "guessed": 401, "": 401} {
+		if status, text := w.webhook(url, "push", key, push); status != want {
+			t.Errorf("with the key %q: %d %s, want %d", key, status, text, want)
+		}
+	}
+	r, err := http.NewRequestWithContext(w.ctx, http.MethodPost, url, strings.NewReader(push))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"s3cret", "$bare:github"} { // the Secret has no label
+		m := hmac.New(sha256.New, []byte(key))
+		m.Write([]byte(push))
+		r.Header.Set("X-Gogs-Event", "push")
+		r.Header.Set("X-Gogs-Signature", hex.EncodeToString(m.Sum(nil)))
+		r.Body = io.NopCloser(strings.NewReader(push))
+		if status, text := w.answer(r); status != 401 {
+			t.Errorf("of Gogs, with the key %q: %d %s, want 401", key, status, text)
+		}
+	}
+}

@@ -88,7 +88,7 @@ type Hooks struct {
 
 	argoPace *rate.Limiter
 	argoTurn sync.Mutex        // of the fields below
-	argo     map[string]string // the data of argocd-secret; nil for none
+	argo     map[string]string // the secrets of webhooks in argocd-secret; nil where that is not there
 	argoRead time.Time
 }
 
