@@ -85,7 +85,7 @@ func (d *dispatch) close(by string, sent matter.Sent) error {
 	}
 	note := route.Note{Alert: alertKey(by), Message: d.message, Metadata: sent.Metadata, ClosesOnly: true}
 	note.Message.Labels, note.Message.Annotations = nil, nil
-	if p.provider.Type == "alertmanager" {
+	if p.provider.Type == alertmanager {
 		note.Before = &route.Note{Message: d.was.MessageSent(sent), Metadata: sent.Metadata}
 	}
 	d.woken[to] = true

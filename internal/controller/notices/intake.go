@@ -57,7 +57,8 @@ func (o *Outlet) add(i intake) {
 
 // storeMessages stores what waits until ctx ends, and then what was handed in before the end.
 func (o *Outlet) storeMessages(ctx context.Context) {
-	var again <-chan time.Time
+	var again, repeat <-chan time.Time
+	next := firstRepeat
 	for {
 		select {
 		case <-ctx.Done():
@@ -66,7 +67,12 @@ func (o *Outlet) storeMessages(ctx context.Context) {
 			}
 			return
 		case <-o.come:
+			if repeat == nil && o.hasAlertmanager() {
+				repeat, next = time.After(next), repeatEvery
+			}
 		case <-again:
+		case <-repeat:
+			repeat = o.repeatGuarded()
 		}
 		again = nil
 		o.guard("notification", func() {

@@ -129,6 +129,9 @@ func (s State) Expired(now time.Time) bool {
 // quiet are the kinds whose end is no news: they are open until the app is gone, so that each is said once.
 var quiet = map[string]bool{Ceded: true, Addition: true}
 
+// HasEnd reports whether a matter is open whose end will be said.
+func (s State) HasEnd() bool { return s.Open && !quiet[s.Opened.Matter.Kind] }
+
 // EndMessage returns the message of the end of an open matter, and true, where it is not among those that hold now; the message is of the time and the
 // app of another.
 func EndMessage(s State, of notify.Message, holds []notify.Matter) (notify.Message, bool) {

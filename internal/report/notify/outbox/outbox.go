@@ -236,6 +236,14 @@ func (t *Tx) count(p route.Key, b *bbolt.Bucket) int {
 	return n
 }
 
+// Drop removes a note from the queue of a Provider, if it is there.
+func (t *Tx) Drop(p route.Key, id uint64) error {
+	if b := t.tx.Bucket(queuesBucket).Bucket([]byte(p.String())); b != nil {
+		return t.pop(p, b, id)
+	}
+	return nil
+}
+
 // pop removes a note from a queue, if it is there.
 func (t *Tx) pop(p route.Key, b *bbolt.Bucket, id uint64) error {
 	key := binary.BigEndian.AppendUint64(nil, id)
@@ -280,12 +288,18 @@ func itemsOf(b *bbolt.Bucket, most int) []Item {
 	return out
 }
 
+// Pending returns the notes that wait for a Provider, the oldest first.
+func (t *Tx) Pending(p route.Key) []Item {
+	if b := t.tx.Bucket(queuesBucket).Bucket([]byte(p.String())); b != nil {
+		return itemsOf(b, 0)
+	}
+	return nil
+}
+
 // Pending returns the notes that wait for a Provider, the oldest first, and how many were dropped since the last Done.
 func (s *Store) Pending(p route.Key) (items []Item, dropped int, err error) {
 	err = s.db.View(func(tx *bbolt.Tx) error {
-		if b := tx.Bucket(queuesBucket).Bucket([]byte(p.String())); b != nil {
-			items = itemsOf(b, 0)
-		}
+		items = (&Tx{tx: tx}).Pending(p)
 		dropped = countAt(tx.Bucket(droppedBucket), p)
 		return nil
 	})
@@ -295,11 +309,9 @@ func (s *Store) Pending(p route.Key) (items []Item, dropped int, err error) {
 // Done removes notes that were sent, or never will be; and forgets so many that were dropped, which were reported.
 func (s *Store) Done(p route.Key, ids []uint64, reported int) error {
 	return s.Update(func(t *Tx) error {
-		if b := t.tx.Bucket(queuesBucket).Bucket([]byte(p.String())); b != nil {
-			for _, id := range ids {
-				if err := t.pop(p, b, id); err != nil {
-					return err
-				}
+		for _, id := range ids {
+			if err := t.Drop(p, id); err != nil {
+				return err
 			}
 		}
 		d := t.tx.Bucket(droppedBucket)

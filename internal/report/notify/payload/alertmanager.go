@@ -25,7 +25,7 @@ type alert struct {
 	EndsAt      string            `json:"endsAt,omitempty"`
 }
 
-// alertLife is how long an alert lasts whose matter does not end: Alertmanager ends it after minutes otherwise.
+// alertLife is how long an alert lasts of which Alertmanager hears no more, for truce does not run: Alertmanager ends it after minutes otherwise.
 const alertLife = 24 * time.Hour
 
 func (alertmanager) build(t Target, c Content) (Request, error) {
@@ -41,7 +41,11 @@ func (alertmanager) build(t Target, c Content) (Request, error) {
 	}
 	for _, was := range c.Closes {
 		labels := alertLabels(was.Message, was.Metadata)
-		if fires && maps.Equal(labels, now.Labels) || slices.ContainsFunc(alerts, func(a alert) bool { return maps.Equal(a.Labels, labels) }) {
+		if fires && maps.Equal(labels, now.Labels) {
+			alerts[0].StartsAt = min(alerts[0].StartsAt, timestampOf(was.Message.At)) // it goes on
+			continue
+		}
+		if slices.ContainsFunc(alerts, func(a alert) bool { return maps.Equal(a.Labels, labels) }) {
 			continue
 		}
 		since := was.Message.At
