@@ -162,3 +162,27 @@ func TestASyncWindowKeepsSyncsOut(t *testing.T) {
 	w.await(d, func(o *unstructured.Unstructured) bool { return image(o) == "nginx:1.23.0" })
 	w.inSync("my-app")
 }
+
+// TestAChangeOfAGlobalProjectBindsWhatInheritsIt: what it denies from now on is denied to the next commit of an Application in another project.
+func TestAChangeOfAGlobalProjectBindsWhatInheritsIt(t *testing.T) {
+	w := offArgoWorld(t, document3+settingsFile)
+	w.project("team", `sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]`)
+	w.project("shared", "")
+	w.Apply(t, `{apiVersion: v1, kind: ConfigMap, metadata: {name: argocd-cm, namespace: `+w.ns+`}, data: {globalProjects: '[{projectName: shared, labelSelector: {matchExpressions: [{key: alone, operator: DoesNotExist}]}}]'}}`)
+	w.run(compose.RunOptions{})
+	w.Apply(t, w.inProject("team", automated))
+	t.Cleanup(w.removeApps)
+	w.inSync("my-app")
+	w.becomes("my-app", func(o *unstructured.Unstructured) bool { return text(o, "status", "health", "status") == "Healthy" })
+	w.refresh("my-app") // from here on no status is written that would bind it
+
+	w.project("shared", `namespaceResourceBlacklist: [{group: "", kind: ConfigMap}]`)
+	w.argoCondition("my-app", "SyncError", "resource :ConfigMap is not permitted in project team")
+	w.edit("apps/my-app/settings.yaml", "blue", "red")
+	w.refresh("my-app")
+	if got := text(w.get(configmaps, "settings"), "data", "colour"); got != "blue" {
+		t.Errorf("the colour is %s: a commit was applied that the global project denies", got)
+	}
+	w.kubectl("-n", w.ns, "delete", "appproject.argoproj.io", "shared")
+	w.await(w.Watch(t, configmaps, w.ns, "settings"), func(o *unstructured.Unstructured) bool { return text(o, "data", "colour") == "red" })
+}

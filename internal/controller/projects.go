@@ -106,10 +106,13 @@ func (c *Controller) onProjectEvent(ev live.Event) {
 		return
 	}
 	c.projects.known.All = slices.Collect(maps.Values(c.projects.byKey))
-	awaited := c.projects.known.State == project.Awaited
+	awaited, name := c.projects.known.State == project.Awaited, ev.ID.Name
+	if c.projects.known.IsGlobal(ev.ID.Namespace, name) {
+		name = ""
+	}
 	c.projects.mu.Unlock()
 	if !awaited {
-		c.rebind(ev.ID.Name)
+		c.rebind(name)
 	}
 }
 

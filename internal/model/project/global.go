@@ -26,6 +26,11 @@ func (k Known) Anywhere() Known {
 	return k
 }
 
+// IsGlobal reports whether other projects may inherit from the one of this name.
+func (k Known) IsGlobal(namespace, name string) bool {
+	return slices.ContainsFunc(k.Globals, func(g Global) bool { return g.Namespace == namespace && g.Project == name })
+}
+
 // Inherit is a project with what global projects of its namespace permit and deny: each list goes on with theirs, as in Argo CD.
 func (k Known) Inherit(p Project) Project {
 	for _, g := range k.Globals {
