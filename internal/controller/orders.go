@@ -29,9 +29,13 @@ func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 	news = news || seen.app.Terminating && (!before.Terminating || before.TerminatingRequest != seen.app.TerminatingRequest)
 	wanted := e.wants.Token
 	e.wants = seen.app.SyncRequest
+	enforces := seen.app.Policy.Mode == policy.Enforce
+	if !enforces { // what another controller has begun is its own to end
+		e.order = app.SyncRequest{}
+	}
 	switch {
 	case e.wants.StartedAt.IsZero(): // it is requested
-	case first: // an earlier process has begun it
+	case enforces && (first || before.Policy.Mode != policy.Enforce): // an earlier process has begun it, or the controller that the app is adopted from
 		e.order, e.wants = e.wants, app.SyncRequest{}
 	case e.wants.Token == wanted && before.Policy.Mode == policy.Enforce: // we wrote that it is begun, and got no answer: takeUp does it again
 	default: // this one has begun it
