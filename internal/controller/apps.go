@@ -119,7 +119,10 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	if wait := c.waitForProjects(e.app); wait > 0 {
 		return wait
 	}
-	if e.app.Deleting {
+	switch {
+	case e.app.DeletionPaused:
+		c.terminations.end(key) // the deletion begins again when it is resumed
+	case e.app.Deleting:
 		return c.deleteApp(ctx, e)
 	}
 	e, wait := c.beginSyncRequest(ctx, e)

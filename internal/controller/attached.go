@@ -15,7 +15,7 @@ import (
 // attachSource makes sure that what the app reads is fetched, where no custom resource of its own asks for that.
 func (c *Controller) attachSource(a app.App) {
 	_, inline := c.inlineOf(a.Key)
-	if !inline && a.Source.IsOwn() || len(a.Problems) > 0 || a.Deleting && !a.AsksForEndHooks() {
+	if !inline && a.Source.IsOwn() || len(a.Problems) > 0 || a.Deleting && !a.DeletionPaused && !a.AsksForEndHooks() {
 		return
 	}
 	for _, p := range a.Parts {

@@ -71,7 +71,7 @@ func (r *reading) app(cr object.Object, process policy.Policy) (app.App, applica
 	r.adoption(cr, &a)
 	finalizers(cr, &a)
 	if a.Deleting {
-		r.leave()
+		r.leave(&a)
 	}
 	return a, spec
 }
@@ -141,7 +141,9 @@ func endHook(a *app.App, event hook.Event, finalizer string) hook.End {
 // binding are the fields without which nothing can be deleted rightly: in which cluster.
 var binding = []string{"spec.destination", "spec.destination.server", "spec.destination.name"}
 
-// leave reads what the end of an app needs, and no more: an Application that cannot be applied can still be deleted.
-func (r *reading) leave() {
+// leave reads what the end of an app needs, and no more: an Application that cannot be applied can still be deleted. Argo CD does nothing with one that
+// is skipped, neither its deletion; where the app is adopted beside it, the annotation is Argo CD's alone.
+func (r *reading) leave(a *app.App) {
+	a.DeletionPaused = a.Suspended
 	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return !slices.Contains(binding, p.Field) })
 }

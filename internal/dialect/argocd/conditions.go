@@ -94,6 +94,14 @@ func conditions(cr object.Object, r report.Report, had []condition) []condition 
 	return out
 }
 
+// withNotice is a list of conditions with one more that is no error.
+func withNotice(all []condition, r report.Report, message string) []condition {
+	if slices.ContainsFunc(all, func(c condition) bool { return c.Type == notice && c.Message == message }) {
+		return all
+	}
+	return append(slices.Clone(all), condition{Type: notice, Message: message, LastTransitionTime: formatTime(observedAt(r))})
+}
+
 // stopType is the type of the condition that says why the newest run has stopped; empty where it has not, and where that is in another condition.
 func stopType(cr object.Object, r report.Report) string {
 	kind, bad := errorTypes[r.Reason]

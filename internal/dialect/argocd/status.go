@@ -25,7 +25,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 		return before
 	}
 	if r.Reason == report.Suspended {
-		return statusMap(cr, suspended(r, had))
+		return statusMap(cr, suspended(cr, r, had))
 	}
 	read := &reading{}
 	var spec applicationSpec
@@ -52,8 +52,11 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 }
 
 // suspended leaves the status as it is, as Argo CD does with its annotation skip-reconcile, except for what the objects say that this process
-// watches: drift and health.
-func suspended(r report.Report, had applicationStatus) applicationStatus {
+// watches: drift and health; and that a deletion waits.
+func suspended(cr object.Object, r report.Report, had applicationStatus) applicationStatus {
+	if cr.At("metadata", "deletionTimestamp") != nil {
+		had.Conditions = withNotice(had.Conditions, r, "the deletion waits: nothing is deleted before the annotation "+skipKey+" is removed")
+	}
 	if len(r.Objects) == 0 {
 		return had
 	}

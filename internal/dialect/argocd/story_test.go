@@ -112,6 +112,7 @@ func appText(a app.App) string {
 	line("suspended", a.Suspended)
 	line("request", a.Request)
 	line("deleting", a.Deleting)
+	line("which waits", a.DeletionPaused)
 	line("rollout", fmt.Sprintf("%s, drift %s, prune %s, at the end %s", a.Rollout, a.Policy.Remediation, a.Prune, a.PruneOnDelete))
 	line("empty", a.AllowEmpty)
 	line("finalizers", a.Finalizers)

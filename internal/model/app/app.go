@@ -113,6 +113,7 @@ type App struct {
 	Request        string // a token: a new value asks for a run now
 	HandledRequest string // the newest Request that was acted on, as its custom resource remembers it
 	Deleting       bool
+	DeletionPaused bool   // the app is being deleted, and nothing of it may be before it is no longer suspended
 	Approved       string // the token of a held prune that a user has approved
 	// Confirmed is when a person has agreed to delete objects that ask for it; zero for never.
 	Confirmed time.Time

@@ -28,7 +28,7 @@ func (a App) LastingDigest() string {
 
 func (a App) lasting() App {
 	a = a.BetweenRollouts()
-	a.Generation, a.Suspended, a.Deleting, a.Finalizers = 0, false, false, nil
+	a.Generation, a.Suspended, a.Deleting, a.DeletionPaused, a.Finalizers = 0, false, false, false, nil
 	a.Request, a.HandledRequest, a.Approved, a.Confirmed = "", "", "", time.Time{}
 	a.Terminating, a.TerminatingRequest = false, ""
 	a.ReachedRevision, a.FailedRevision, a.FailedMessage, a.CompletedRevision = "", "", "", ""

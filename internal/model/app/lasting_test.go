@@ -41,7 +41,7 @@ func TestWhatIsAboutOneRunDoesNotLast(t *testing.T) {
 // TestEveryFieldCounts of all that an app leads to, at any depth, but for those that are about one run: a field that did not would keep an app as it was before.
 func TestEveryFieldCounts(t *testing.T) {
 	passing := map[string]bool{ // each is reset by name
-		"Generation": true, "Suspended": true, "Deleting": true, "Finalizers": true, "Request": true, "HandledRequest": true, "Approved": true, "Confirmed": true,
+		"Generation": true, "Suspended": true, "Deleting": true, "DeletionPaused": true, "Finalizers": true, "Request": true, "HandledRequest": true, "Approved": true, "Confirmed": true,
 		"Terminating": true, "TerminatingRequest": true, "ReachedRevision": true, "FailedRevision": true, "FailedMessage": true, "CompletedRevision": true,
 		"OnlyApplied": true, "FailedSince": true, "Unfetched": true, "Adoption": true, "SyncRequest": true, "IsRollingOut": true, "InSource": true, "Misread": true,
 	}
