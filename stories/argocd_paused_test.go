@@ -20,6 +20,12 @@ func (w *world) pause(name string) {
 	})
 }
 
+// beginSync requests a sync, and does not wait for its end.
+func (w *world) beginSync(name, sync string) {
+	w.t.Helper()
+	w.kubectl("patch", "application.argoproj.io/"+name, "--type=merge", "-p", `{"operation":{"sync":`+sync+`}}`)
+}
+
 // TestTheDeletionOfAPausedApplicationWaits: as in Argo CD, nothing of an Application with skip-reconcile is deleted before that is taken off.
 func TestTheDeletionOfAPausedApplicationWaits(t *testing.T) {
 	w := offArgoWorld(t, configMaps("app", "web"))
@@ -44,4 +50,25 @@ func TestTheDeletionOfAPausedApplicationWaits(t *testing.T) {
 	w.annotate(applications, "web", skipReconcile, "false")
 	w.until("the end of the Application", func() bool { return w.get(applications, "web") == nil })
 	w.goes(configmaps, "web")
+}
+
+// TestAPausedOperationGoesOnWhenItIsResumed: a pause is no end of what a person has asked for.
+func TestAPausedOperationGoesOnWhenItIsResumed(t *testing.T) {
+	w := newArgoWorld(t, policy.Policy{}, "-- app/all.yaml --\n"+configMap("web")+jobHook("before", "argocd.argoproj.io/hook: PreSync", "1"))
+	w.application("web", "app", manually)
+	w.outOfSync("web")
+	w.beginSync("web", `{}`)
+	w.operates("web", "Running", "PreSync before Running")
+	w.pause("web")
+	w.endJob("before", "Complete")
+	w.annotate(applications, "web", skipReconcile, "false")
+	o := w.becomes("web", func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "operationState", "phase") != "Running"
+	})
+	if phase, why := text(o, "status", "operationState", "phase"), text(o, "status", "operationState", "message"); phase != "Succeeded" {
+		t.Errorf("after the pause the operation is %s: %s", phase, why)
+	}
+	if !w.isThere(configmaps, "web") {
+		t.Error("the operation has applied nothing")
+	}
 }

@@ -156,7 +156,7 @@ func (r *appRun) closeRollout() {
 		r.report.Rollout.Message, r.report.Rollout.Outcomes = r.report.Message, r.outcomes()
 	case r.isRollout:
 		r.endRollout(r.report.Reason, r.report.Message)
-	case r.hasOpenRequest() && r.report.Stage != report.Done && r.report.Reason != report.InProgress:
+	case r.hasOpenRequest() && r.report.Stage != report.Done && r.report.Reason != report.InProgress && r.report.Reason != report.Suspended:
 		r.report.Rollout = r.currentRollout() // it was stopped before the revision was known
 		if r.report.Stage == report.Fetch {
 			r.report.Rollout.Revision = r.asked.SyncRequest.RevisionOr(r.report.Revision)
