@@ -53,7 +53,7 @@ func (r *reading) app(cr object.Object, process policy.Policy) (app.App, applica
 		OptOuts:          optOuts,
 	}
 	skip, _ := cr.Annotation(skipKey)
-	a.Suspended = skip == "true"
+	a.Suspended = slices.Contains(skips, any(skip))
 	a.Request, _ = cr.Annotation(refreshKey)
 	a.Approved, _ = cr.Annotation(reader.ApproveKey)
 	a.Confirmed = confirmedAt(cr)

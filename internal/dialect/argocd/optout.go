@@ -32,7 +32,10 @@ var PruneRules = optout.PruneRules{
 }
 
 // Switches is the annotation by which people stop the work on an Application.
-var Switches = optout.Switches{{Group: "argoproj.io", Path: field.NewPath("metadata", "annotations", skipKey), Stop: "true"}}
+var Switches = optout.Switches{{Group: "argoproj.io", Path: field.NewPath("metadata", "annotations", skipKey), Stop: skips}}
+
+// skips are the texts of the annotation that Argo CD takes for true: those of strconv.ParseBool.
+var skips = []any{"true", "True", "TRUE", "t", "T", "1"}
 
 func objectOptions() optout.Rules {
 	out := optout.Rules{

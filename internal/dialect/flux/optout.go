@@ -32,7 +32,7 @@ var helmOptOuts = append(slices.Clone(optOuts), optout.Rule{
 })
 
 // Switches is spec.suspend, of every kind of Flux.
-var Switches = optout.Switches{{Group: "toolkit.fluxcd.io", Path: field.NewPath("spec", "suspend"), Stop: true}}
+var Switches = optout.Switches{{Group: "toolkit.fluxcd.io", Path: field.NewPath("spec", "suspend"), Stop: []any{true}}}
 
 // PruneRules are the annotations and labels by which a live object asks kustomize-controller not to delete it.
 var PruneRules = optout.PruneRules{

@@ -1,6 +1,7 @@
 package optout
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -12,7 +13,7 @@ import (
 type Switch struct {
 	Group string // of the API, with the groups below it
 	Path  field.Path
-	Stop  any // the value that stops
+	Stop  []any // the values that stop
 }
 
 // Switches are those of all dialects.
@@ -22,9 +23,13 @@ type Switches []Switch
 func (all Switches) Stops(o object.Object, p field.Path, value any) bool {
 	group := o.GVK().Group
 	for _, s := range all {
-		if (group == s.Group || strings.HasSuffix(group, "."+s.Group)) && s.Path.Equals(p) && field.EqualValues(value, s.Stop) {
+		if (group == s.Group || strings.HasSuffix(group, "."+s.Group)) && s.Path.Equals(p) && s.hasStop(value) {
 			return true
 		}
 	}
 	return false
+}
+
+func (s Switch) hasStop(value any) bool {
+	return slices.ContainsFunc(s.Stop, func(stop any) bool { return field.EqualValues(value, stop) })
 }
