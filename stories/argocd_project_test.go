@@ -186,3 +186,22 @@ func TestAChangeOfAGlobalProjectBindsWhatInheritsIt(t *testing.T) {
 	w.kubectl("-n", w.ns, "delete", "appproject.argoproj.io", "shared")
 	w.await(w.Watch(t, configmaps, w.ns, "settings"), func(o *unstructured.Unstructured) bool { return text(o, "data", "colour") == "red" })
 }
+
+// TestAnApplicationThatBecomesPermittedFindsItsRepository: no run of it says that the repository is missing before it is fetched.
+func TestAnApplicationThatBecomesPermittedFindsItsRepository(t *testing.T) {
+	w := offArgoWorld(t, document3+configMaps("first", "a"))
+	w.project("team", `sourceRepos: ["https://git.example/*"], destinations: [{server: "*", namespace: "*"}]`)
+	w.run(compose.RunOptions{})
+	t.Cleanup(w.removeApps)
+	w.Apply(t, strings.NewReplacer("name: my-app", "name: first", "path: apps/my-app", "path: first", "targetRevision: main", "targetRevision: HEAD").Replace(w.inProject("team", automated)))
+	w.argoCondition("first", "InvalidSpecError", "is not permitted in project 'team'") // the projects are known
+	w.Apply(t, w.inProject("team", automated))
+	w.argoCondition("my-app", "InvalidSpecError", "is not permitted in project 'team'")
+	w.project("team", `sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}]`)
+	w.inSync("my-app")
+	for _, text := range w.happened("my-app", journal.Failed) {
+		if strings.Contains(text, "not in the cluster") {
+			t.Errorf("a run has ended with %q", text)
+		}
+	}
+}

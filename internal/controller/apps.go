@@ -224,19 +224,20 @@ func (c *Controller) setRunningSince(key app.Key, since time.Time) {
 // apps itself.
 func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Duration {
 	wait, read, now := c.scheduleNextRun(key, a, r)
-	if now != read {
+	if now.Source != read {
+		c.attachSource(now)
 		c.detachSource(read)
 	}
 	return wait
 }
 
-// scheduleNextRun sets when the app is due, and returns how long that is, and from which source the app was read and is read from now on.
-func (c *Controller) scheduleNextRun(key app.Key, a app.App, r report.Report) (wait time.Duration, read, now app.SourceKey) {
+// scheduleNextRun sets when the app is due, and returns how long that is, from which source the app was read, and the app as it is from now on.
+func (c *Controller) scheduleNextRun(key app.Key, a app.App, r report.Report) (wait time.Duration, read app.SourceKey, now app.App) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.appSet[key]
 	if e == nil {
-		return 0, read, read
+		return 0, read, now
 	}
 	wait, read = e.pause(a, r), e.app.Source
 	if next := c.finishSyncRequest(e, r, wait); wait == 0 || next < wait {
@@ -248,7 +249,7 @@ func (c *Controller) scheduleNextRun(key app.Key, a app.App, r report.Report) (w
 	if wait > 0 && !e.due.IsZero() {
 		e.due = time.Now().Add(wait)
 	}
-	return wait, read, e.app.Source
+	return wait, read, e.app
 }
 
 // newRevision reports whether the app's source has what the app has not seen.

@@ -1,12 +1,20 @@
 package controller
 
 import (
+	"maps"
+	"slices"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // operating is an Application with an operation of Argo CD's on an older revision, in a phase, and in a mode.
@@ -57,5 +65,30 @@ func TestAnOrderIsTakenUpOnlyWhereItIsCarriedOut(t *testing.T) {
 		if e.wants.Token != "" {
 			t.Errorf("%s: it is begun again", name)
 		}
+	}
+}
+
+// TestAfterAnOrderTheAppsOwnRevisionIsFetched is about a process that began with the order, and has only its revision.
+func TestAfterAnOrderTheAppsOwnRevisionIsFetched(t *testing.T) {
+	cr := operating("Running", "enforce")
+	ctl := NewController(Options{Kinds: Kinds{Inline: map[object.GVK]dialect.Sources{cr.GVK(): argocd.Repositories{}}}}, reconcile.Dependencies{})
+	e := &appEntry{front: argocd.Applications{}, gvk: cr.GVK()}
+	seen, err := ctl.observeApp(e, live.Event{GVK: cr.GVK(), Object: cr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctl.updateEntry(e, seen)
+	during := e.app
+	ctl.appSet[during.Key] = e
+	ctl.attachSource(during)
+
+	now := time.Now()
+	ctl.schedule(during.Key, during, report.Report{Stage: report.Done, Reason: report.Succeeded, At: now, Rollout: report.Rollout{
+		Order: e.order, Begun: now, Ended: now, Reason: report.Succeeded,
+	}})
+	want := during.Source
+	want.Revision = "main"
+	if diff := cmp.Diff([]app.SourceKey{want}, slices.Collect(maps.Keys(ctl.sourceSet))); diff != "" {
+		t.Errorf("the sources that are fetched (-want +got):\n%s", diff)
 	}
 }

@@ -189,9 +189,9 @@ func (c *Controller) rebind(name string) {
 }
 
 func (c *Controller) rebindWhere(is func(*appEntry) bool) {
-	var changed []app.Key
+	var changed []app.App
 	c.mu.Lock()
-	for key, e := range c.appSet {
+	for _, e := range c.appSet {
 		if !is(e) {
 			continue
 		}
@@ -201,11 +201,12 @@ func (c *Controller) rebindWhere(is func(*appEntry) bool) {
 		}
 		e.app = withSyncRequest(c.bind(e.front.App(cr, c.Process)), e.order)
 		e.due = time.Time{}
-		changed = append(changed, key)
+		changed = append(changed, e.app)
 	}
 	c.mu.Unlock()
-	for _, key := range changed {
-		c.engineOf(key).Supersede(key)
-		c.apps.Add(key)
+	for _, a := range changed {
+		c.attachSource(a) // it may be permitted only now
+		c.engineOf(a.Key).Supersede(a.Key)
+		c.apps.Add(a.Key)
 	}
 }
