@@ -18,6 +18,7 @@ import (
 
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/openapi"
 
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render"
@@ -169,7 +170,11 @@ func (b *build) lay() error {
 }
 
 func (k *Renderer) run(b *build) (objects []render.Object, err error) {
+	schema := openapi.GetSchemaVersion()
 	defer func() {
+		if openapi.GetSchemaVersion() != schema { // by whatever way Kustomize was led to it
+			k.spent.Store(true)
+		}
 		// Kustomize panics on some invalid objects; the data is to blame, not the process.
 		if p := recover(); p != nil {
 			objects, err = nil, fmt.Errorf("kustomize panicked: %s", redact.WithoutQuoted(fmt.Sprint(p)))

@@ -105,7 +105,8 @@ func (s *inputCheck) open(dir string) (string, *yaml.Node, error) {
 	} else if text != nil {
 		s.files.over[file] = text
 	}
-	return file, nodes[0], nil
+	top, err := documentedFields(file, nodes[0])
+	return file, top, err
 }
 
 func (s *inputCheck) kustomizationFile(dir string) (string, error) {
@@ -131,11 +132,9 @@ func (s *inputCheck) field(v visit, key, value *yaml.Node) error {
 	case "crds", "configurations", "patchesStrategicMerge":
 		return s.each(value, func(n *yaml.Node) error { return s.yaml(v, n) })
 	case "patches", "patchesJson6902":
-		return s.each(value, func(n *yaml.Node) error {
-			return errors.Join(s.yaml(v, render.FieldNode(n, "path")), s.yaml(v, render.FieldNode(n, "patch")))
-		})
+		return s.each(value, func(n *yaml.Node) error { return s.yamlFields(v, n, "path", "patch") })
 	case "replacements":
-		return s.each(value, func(n *yaml.Node) error { return s.yaml(v, render.FieldNode(n, "path")) })
+		return s.each(value, func(n *yaml.Node) error { return s.yamlFields(v, n, "path") })
 	case "configMapGenerator", "secretGenerator":
 		return s.each(value, func(n *yaml.Node) error { return s.generator(v, n) })
 	case "openapi":
@@ -314,32 +313,32 @@ func (s *inputCheck) leaf(v visit, n *yaml.Node) error {
 }
 
 func (s *inputCheck) generator(v visit, n *yaml.Node) error {
-	if env := render.FieldNode(n, "env"); env != nil {
+	for _, env := range fieldValues(n, "env") {
 		if err := s.leaf(v, env); err != nil {
 			return err
 		}
 	}
 	for _, key := range []string{"files", "envs"} {
-		list := render.FieldNode(n, key)
-		if list == nil {
-			continue
-		}
-		err := s.each(list, func(e *yaml.Node) error {
-			entry := *e
-			if key == "files" {
-				_, entry.Value = namedFile(e.Value)
-			}
-			if upstream.IsRemote(entry.Value) {
-				_, _, err := s.remoteFile(v, &entry)
+		for _, list := range fieldValues(n, key) {
+			if err := s.each(list, func(e *yaml.Node) error { return s.generatorFile(v, key, e) }); err != nil {
 				return err
 			}
-			return s.leaf(v, &entry)
-		})
-		if err != nil {
-			return err
 		}
 	}
 	return nil
+}
+
+// generatorFile checks an entry of a generator's files or envs.
+func (s *inputCheck) generatorFile(v visit, key string, e *yaml.Node) error {
+	entry := *e
+	if key == "files" {
+		_, entry.Value = namedFile(e.Value)
+	}
+	if upstream.IsRemote(entry.Value) {
+		_, _, err := s.remoteFile(v, &entry)
+		return err
+	}
+	return s.leaf(v, &entry)
 }
 
 // find resolves an entry. It gives nothing for what is no path: an inline document, or no scalar.

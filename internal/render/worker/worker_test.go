@@ -208,20 +208,39 @@ func TestErrorsKeepTheirPlaceThroughThePipe(t *testing.T) {
 }
 
 func TestABuildThatBringsASchemaPoisonsNobody(t *testing.T) {
-	p := newPool(t, 1)
-	before := mustRender(t, p, shop())
-	first := pid(p)
-	poison := files("kustomization.yaml", "openapi: {path: s.json}\nresources: [a.yaml]\n", "a.yaml", configMap,
-		"s.json", `{"definitions":{"x":{"x-kubernetes-group-version-kind":[{"group":"","kind":"ConfigMap","version":"v1"}]}}}`)
-	mustRender(t, p, poison)
-	if pid(p) != 0 {
-		t.Error("the worker was kept")
-	}
-	if diff := cmp.Diff(before, mustRender(t, p, shop())); diff != "" {
-		t.Error(diff)
-	}
-	if pid(p) == first {
-		t.Error("the same worker builds on")
+	const resources = "\nresources: [a.yaml]\n"
+	for what, c := range map[string]struct {
+		kustomization string
+		fails         bool
+	}{
+		"as it is documented":   {"openapi: {path: s.json}" + resources, false},
+		"a key in capitals":     {"OpenAPI: {path: s.json}" + resources, false},
+		"of a base":             {"resources: [base]\n", false},
+		"by a merge key":        {"<<: {openapi: {path: s.json}}" + resources, false},
+		"in a build that fails": {"OpenAPI: {path: s.json}\npatches: [{patch: 'a: b'}]" + resources, true},
+		"an unknown version":    {"openapi: {version: v0.0.0}" + resources, true},
+	} {
+		t.Run(what, func(t *testing.T) {
+			p := newPool(t, 1)
+			before := mustRender(t, p, shop())
+			first := pid(p)
+			schema := `{"definitions":{"x":{"x-kubernetes-group-version-kind":[{"group":"","kind":"ConfigMap","version":"v1"}]}}}`
+			poison := files("kustomization.yaml", c.kustomization, "a.yaml", configMap, "s.json", schema,
+				"base/kustomization.yaml", "OPENAPI: {path: s.json}"+resources, "base/a.yaml", configMap, "base/s.json", schema)
+			_, err := p.Render(t.Context(), render.Request{Files: poison, Path: "."})
+			if (err != nil) != c.fails {
+				t.Error(err)
+			}
+			if pid(p) != 0 {
+				t.Error("the worker was kept")
+			}
+			if diff := cmp.Diff(before, mustRender(t, p, shop())); diff != "" {
+				t.Error(diff)
+			}
+			if pid(p) == first {
+				t.Error("the same worker builds on")
+			}
+		})
 	}
 }
 
