@@ -170,7 +170,7 @@ func (v variables) expand(at, text string) string {
 		case "ARGOCD_APP_NAMESPACE":
 			return v.app.DefaultNamespace.Name
 		case "ARGOCD_APP_PROJECT_NAME":
-			return "default" // no other is looked at
+			return v.app.Member.Project
 		case "ARGOCD_APP_SOURCE_REPO_URL":
 			address, _, _ := strings.Cut(v.app.Source.Name, "#") // which holds no credentials, and distinguishes them behind a #
 			return address

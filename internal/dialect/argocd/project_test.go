@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/project"
 )
 
@@ -115,4 +116,25 @@ func FuzzAppProjectNeverPanics(f *testing.F) {
 		p.WindowsFor(m, time.Unix(1_800_000_000, 0))
 		p.RefusalOf(object.ID{Kind: "Namespace", Name: "a"}, project.Destination{})
 	})
+}
+
+// TestTheBuildEnvironmentNamesTheProject, which is the default one where the Application names none.
+func TestTheBuildEnvironmentNamesTheProject(t *testing.T) {
+	for field, want := range map[string]string{"project: team": "team", "project: ''": "default", "revisionHistoryLimit: 5": "default"} {
+		a := Applications{}.App(parse(t, `
+apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: argocd}
+spec:
+  `+field+`
+  destination: {server: https://kubernetes.default.svc, namespace: shop}
+  source:
+    repoURL: https://git.example/shop.git
+    path: web
+    kustomize: {commonLabels: {project: $ARGOCD_APP_PROJECT_NAME}}
+`), policy.Policy{})
+		if got := a.Overlay.Labels.Pairs["project"]; got != want {
+			t.Errorf("%s: %q, want %q", field, got, want)
+		}
+	}
 }
