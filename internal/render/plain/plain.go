@@ -19,6 +19,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/glob"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/yamltext"
 	"github.com/truce-gitops/truce/internal/render"
 )
 
@@ -43,20 +44,12 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 		return nil, err
 	}
 	limits := r.Limits.OrDefault()
-	read := manifestReader(r)
 	var all []render.Object
 	for _, file := range files {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		data, err := readManifest(r, file)
-		if err != nil {
-			return nil, err
-		}
-		objects, err := read(file, data)
-		if err != nil && r.Directory != nil && !isManifest(data) {
-			continue // values, templates and the like lie beside the manifests
-		}
+		objects, err := fileObjects(r, file)
 		if err != nil {
 			return nil, err
 		}
@@ -71,6 +64,34 @@ func manifests(ctx context.Context, r render.Request) ([]render.Object, error) {
 	return all, checkUnique(all)
 }
 
+// fileObjects reads the objects of a file. In a directory of Argo CD values, templates and the like may lie beside the manifests: they have none.
+func fileObjects(r render.Request, file string) ([]render.Object, error) {
+	data, err := readManifest(r, file)
+	switch {
+	case err != nil:
+		return nil, err
+	case r.Directory == nil:
+		return render.Manifests(file, data)
+	case isMarked(data):
+		return nil, nil
+	case strings.EqualFold(path.Ext(file), ".jsonnet"):
+		return nil, &render.Error{File: file, Err: fmt.Errorf("jsonnet is not supported")}
+	}
+	objects, err := kubectlManifests(file, data)
+	if err != nil && !isManifest(data) {
+		return nil, nil
+	}
+	return objects, err
+}
+
+// isMarked reports whether a file asks Argo CD to leave it out (docs/user-guide/directory.md of argo-cd, "Skipping File Rendering").
+func isMarked(data []byte) bool {
+	if text, err := yamltext.ManifestText(data); err == nil {
+		data = text
+	}
+	return bytes.Contains(data, []byte("+argocd:skip-file-rendering"))
+}
+
 // readManifest reads a file that may have manifests.
 func readManifest(r render.Request, file string) ([]byte, error) {
 	data, err := render.ReadFile(r.Files, file, r.Limits.OrDefault().FileBytes)
@@ -81,14 +102,6 @@ func readManifest(r render.Request, file string) ([]byte, error) {
 		return nil, &render.Error{File: file, Err: err}
 	}
 	return data, nil
-}
-
-// manifestReader is how the one for whom the manifests are rendered reads a file.
-func manifestReader(r render.Request) func(string, []byte) ([]render.Object, error) {
-	if r.Directory != nil {
-		return kubectlManifests
-	}
-	return render.Manifests
 }
 
 // isManifest reports whether a file that cannot be read may be a manifest: it has a field of one anywhere, or is no text.
@@ -114,7 +127,7 @@ func manifestFiles(r render.Request) ([]string, error) {
 
 var argoManifest = regexp.MustCompile(`(?i)^.*\.(yaml|yml|json|jsonnet)$`)
 
-// argoFiles finds files as Argo CD's repo-server does (findManifests): .yaml .yml .json, the top directory alone
+// argoFiles finds files as Argo CD's repo-server does (findManifests): .yaml .yml .json .jsonnet, the top directory alone
 // unless recurse, include and exclude patterns against the path below the directory.
 func argoFiles(r render.Request) ([]string, error) {
 	include, err := glob.Compile(r.Directory.Include, 0)
@@ -136,13 +149,9 @@ func argoFiles(r render.Request) ([]string, error) {
 			return err
 		case d.IsDir():
 			return descend(r, name)
-		case !chosen(name):
-			return nil
+		case chosen(name):
+			found = append(found, name)
 		}
-		if strings.EqualFold(path.Ext(name), ".jsonnet") {
-			return &render.Error{File: name, Err: fmt.Errorf("jsonnet is not supported")}
-		}
-		found = append(found, name)
 		return nil
 	})
 	return found, err

@@ -117,6 +117,23 @@ func TestABrokenManifestIsNotTakenForAnotherFile(t *testing.T) {
 	}
 }
 
+// TestMarkedFilesAreLeftOut of an Argo CD directory, whatever is in them. Flux knows no such mark.
+func TestMarkedFilesAreLeftOut(t *testing.T) {
+	const mark = "# +argocd:skip-file-rendering\n"
+	utf16 := "\xff\xfe"
+	for _, c := range object("e") + mark {
+		utf16 += string([]byte{byte(c), 0})
+	}
+	files := tree("a.yaml", object("a"), "b.yaml", mark+object("b"), "c.jsonnet", "//"+mark+"{a: 1}", "d.yaml", "apiVersion: [\n"+mark, "e.yaml", utf16)
+	if diff := cmp.Diff([]string{"ConfigMap a a.yaml:1"}, render1(t, render.Request{Files: files, Path: ".", Directory: &render.Directory{}})); diff != "" {
+		t.Error(diff)
+	}
+	files = tree("a.yaml", object("a"), "b.yaml", mark+object("b"))
+	if diff := cmp.Diff([]string{"ConfigMap a a.yaml:1", "ConfigMap b b.yaml:2"}, render1(t, render.Request{Files: files, Path: "."})); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestWhatPlainCannotReadIsSaid(t *testing.T) {
 	for want, r := range map[string]render.Request{
 		"render .: b.yaml:2: ConfigMap a is already at a.yaml:1":   {Files: tree("a.yaml", object("a"), "b.yaml", "\n"+object("a")), Path: "."},
