@@ -14,8 +14,11 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
 
 	"github.com/truce-gitops/truce/internal/model/glob"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -78,7 +81,7 @@ func fileObjects(r render.Request, file string) ([]render.Object, error) {
 		return nil, &render.Error{File: file, Err: fmt.Errorf("jsonnet is not supported")}
 	}
 	objects, err := kubectlManifests(file, data)
-	if err != nil && !isManifest(data) {
+	if err != nil && !isManifest(file, data) {
 		return nil, nil
 	}
 	return objects, err
@@ -104,10 +107,29 @@ func readManifest(r render.Request, file string) ([]byte, error) {
 	return data, nil
 }
 
-// isManifest reports whether a file that cannot be read may be a manifest: it has a field of one anywhere, or is no text.
-// Its objects must not count as gone from Git, and be pruned, because of an error in the file.
-func isManifest(data []byte) bool {
+// isManifest reports whether a file that gives no objects may be a manifest: a document of it names a type, or, where it does not parse or
+// a document is neither map nor list, it has a field of a manifest anywhere, or is no text. Its objects must not count as gone from Git, and be pruned, because of an error in the file.
+func isManifest(file string, data []byte) bool {
+	isText := func(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode } // as of a manifest whose colons were lost
+	if nodes, err := render.ParseNodes(file, data); err == nil && !slices.ContainsFunc(nodes, isText) {
+		return slices.ContainsFunc(nodes, func(n *yaml.Node) bool {
+			return namesType(n) || n.Kind == yaml.SequenceNode && slices.ContainsFunc(n.Content, namesType)
+		})
+	}
 	return bytes.Contains(data, []byte("apiVersion")) || bytes.Contains(data, []byte("kind")) || !utf8.Valid(data) || bytes.ContainsRune(data, 0)
+}
+
+// namesType reports whether a document has a field of a type, or may have it of a merge key.
+func namesType(n *yaml.Node) bool {
+	if n = render.FollowAlias(n); n.Kind != yaml.MappingNode {
+		return false
+	}
+	for i := 0; i < len(n.Content); i += 2 {
+		if key := n.Content[i]; key.Value == "apiVersion" || key.Value == "kind" || key.ShortTag() == "!!merge" {
+			return true
+		}
+	}
+	return false
 }
 
 // manifestFiles returns the manifest files of the request in walking order.

@@ -117,6 +117,34 @@ func TestABrokenManifestIsNotTakenForAnotherFile(t *testing.T) {
 	}
 }
 
+// TestAFileThatNamesNoTypeIsNoManifest, whatever words are deeper in it: values of charts, dashboards, configuration of tools.
+func TestAFileThatNamesNoTypeIsNoManifest(t *testing.T) {
+	for text, leftOut := range map[string]bool{
+		"image: {tag: a}\nextraObjects:\n- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}\n": true,
+		"# kind: of values\nreplicas: 2\n":                                      true,
+		"[{name: the kind, apiVersionOf: x}, {name: b}]":                        true,
+		"apiVersion v1\nkind ConfigMap\n":                                       false,
+		"some text\n":                                                           true,
+		"a: 1\na: kind\n":                                                       true,
+		"- {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}":              false,
+		"kind: ConfigMap\nmetadata: {name: a}\n":                                false,
+		"apiVersion: v1\nmetadata: {name: a}\n":                                 false,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {nam: a}\n":                 false,
+		"a: 1\n---\napiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n":     false,
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\na: 1\n":     false,
+		"x: &x {apiVersion: v1, kind: ConfigMap}\n<<: *x\nmetadata: {nam: a}\n": false,
+	} {
+		files := tree("apps/a.yaml", text)
+		_, err := plain.Renderer{}.Render(t.Context(), render.Request{Files: files, Path: "apps", Directory: &render.Directory{}})
+		if (err == nil) != leftOut {
+			t.Errorf("%q: %v", text, err)
+		}
+		if _, err := (plain.Renderer{}).Render(t.Context(), render.Request{Files: files, Path: "apps"}); err == nil {
+			t.Errorf("%q: Kustomize, and so Flux, reads each file as a manifest", text)
+		}
+	}
+}
+
 // TestMarkedFilesAreLeftOut of an Argo CD directory, whatever is in them. Flux knows no such mark.
 func TestMarkedFilesAreLeftOut(t *testing.T) {
 	const mark = "# +argocd:skip-file-rendering\n"
