@@ -18,7 +18,7 @@ import (
 )
 
 // format is part of every digest; it changes when the same inputs would give other objects.
-const format = "truce-render-2"
+const format = "truce-render-3"
 
 // variants is how many results of one request are kept: two branches or sources may share a path.
 const variants = 4
@@ -160,12 +160,13 @@ func (r Request) Key() (string, error) {
 	}
 	b, err := json.Marshal(struct {
 		Format, Path, Namespace string
+		Kind                    string // of the app: it says how kustomizations are read
 		Overlay                 overlay.Overlay
 		Directory               *Directory
 		Inflate                 *release.Request `json:",omitempty"`
 		Values                  string           `json:",omitempty"`
 		Chart, Keys             string           `json:",omitempty"`
-	}{format, r.Path, r.Namespace, r.Overlay, r.Directory, r.Inflate, values, chart, digest})
+	}{format, r.Path, r.Namespace, r.Home.Kind, r.Overlay, r.Directory, r.Inflate, values, chart, digest})
 	return string(b), err
 }
 

@@ -60,6 +60,9 @@ func (k *Renderer) Render(ctx context.Context, r render.Request) (render.Result,
 	return render.Result{Objects: objects, Rendered: true}, ctx.Err()
 }
 
+// fluxKind is the kind of the custom resource whose builds begin as those of kustomize-controller do.
+const fluxKind = "Kustomization"
+
 // build is one kustomization, ready to be built.
 type build struct {
 	request render.Request
@@ -121,7 +124,11 @@ func (b *build) read() error {
 	if err != nil {
 		return &render.Error{File: b.file, Err: yamlErrorText(err)}
 	}
-	b.root, err = newRoot(b.file, data)
+	read := strictFields
+	if b.request.Home.Kind == fluxKind {
+		read = fluxFields
+	}
+	b.root, err = newRoot(b.file, data, read)
 	return err
 }
 

@@ -92,7 +92,7 @@ func (s *inputCheck) layBases(b *build) error {
 		if err != nil {
 			return err
 		}
-		k, err := newRoot(file, data)
+		k, err := newRoot(file, data, strictFields)
 		if err != nil {
 			return err
 		}

@@ -117,11 +117,13 @@ func (f frame) into(k kind, head any) error {
 
 type buildHead struct {
 	Path, Namespace string
-	Overlay         overlay.Overlay
-	Directory       *render.Directory
-	Inflate         *release.Request `json:",omitempty"`
-	Chart           *release.Request `json:",omitempty"`
-	Variables       *variables.Set
+	// HomeKind is that of render.Request.Home.
+	HomeKind  string
+	Overlay   overlay.Overlay
+	Directory *render.Directory
+	Inflate   *release.Request `json:",omitempty"`
+	Chart     *release.Request `json:",omitempty"`
+	Variables *variables.Set
 	// Lookup says that templates may ask the cluster.
 	Lookup     bool
 	Decryption *keys.Set

@@ -12,6 +12,7 @@ import (
 
 	kjson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/absent"
 	"github.com/truce-gitops/truce/internal/render/keys"
@@ -67,7 +68,7 @@ func (w *process) build(f frame) error {
 	// Leave room for what the runtime does not count, so that garbage is collected before the pool loses patience.
 	debug.SetMemoryLimit(head.Limits.OrDefault().Memory * 8 / 10)
 	request := render.Request{
-		Files: newTree(w.ask), Path: head.Path, Namespace: head.Namespace,
+		Files: newTree(w.ask), Path: head.Path, Namespace: head.Namespace, Home: object.ID{Kind: head.HomeKind},
 		Overlay: head.Overlay, Directory: head.Directory, Inflate: head.Inflate, Chart: head.Chart, Variables: head.Variables, Decryption: head.Decryption, KeyService: w, Limits: head.Limits,
 	}
 	if head.Lookup {

@@ -175,7 +175,7 @@ func (w *worker) converse(ctx context.Context, r render.Request, limits render.L
 		with.Service, r.Decryption = w.service != nil, &with
 	}
 	err := writeFrame(w.in, kindBuild, buildHead{
-		Path: r.Path, Namespace: r.Namespace, Overlay: r.Overlay, Directory: r.Directory, Inflate: r.Inflate, Chart: r.Chart, Variables: r.Variables, Lookup: r.Lookup != nil, Decryption: r.Decryption, Limits: limits,
+		Path: r.Path, Namespace: r.Namespace, HomeKind: r.Home.Kind, Overlay: r.Overlay, Directory: r.Directory, Inflate: r.Inflate, Chart: r.Chart, Variables: r.Variables, Lookup: r.Lookup != nil, Decryption: r.Decryption, Limits: limits,
 	})
 	if err != nil {
 		return outcome{}, err

@@ -19,6 +19,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
@@ -141,6 +142,18 @@ func TestAWorkerBuildsWhatTheRendererBuilds(t *testing.T) {
 	}
 	if diff := cmp.Diff(direct, res); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestTheKindOfTheAppReachesTheWorker: a Kustomization's root is read as kustomize-controller reads it.
+func TestTheKindOfTheAppReachesTheWorker(t *testing.T) {
+	p := newPool(t, 1)
+	for kind, fails := range map[string]bool{"Kustomization": false, "Application": true} {
+		tree := files("kustomization.yaml", "commonLabels: {build: 7}\nresources: [a.yaml]\n", "a.yaml", configMap)
+		_, err := p.Render(t.Context(), render.Request{Files: tree, Path: ".", Home: object.ID{Kind: kind}})
+		if (err != nil) != fails {
+			t.Errorf("%s: %v", kind, err)
+		}
 	}
 }
 
