@@ -34,6 +34,13 @@ data:
 {{- if eq .Values.mode "type" }}
 immutable: {{ .Values.token }}
 {{- end }}
+-- charts/web/templates/hook.yaml --
+{{- if has .Values.mode (list "test" "pre-delete") }}
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: "{{ .Release.Name }}-hook", annotations: {helm.sh/hook: "{{ .Values.mode }}"}}
+immutable: {{ .Values.token }}
+{{- end }}
 -- app/web.yaml --
 apiVersion: apps/v1
 kind: Deployment
@@ -70,6 +77,7 @@ func TestWhatFailsBecauseOfASecretIsSaidWithoutIt(t *testing.T) {
 		w.release(mode, "  values: {mode: "+mode+"}\n  valuesFrom: [{kind: Secret, name: hidden, valuesKey: token, targetPath: token}]\n")
 		w.helmFails(mode, part)
 	}
+	w.hooksFailBecauseOfASecret()
 	for dir, mode := range map[string]string{"app": "client", "label": "none", "tried": "server"} {
 		w.app(dir+"-"+mode, "./"+dir, "interval: 1h\nprune: true\nvalidation: "+mode+"\npostBuild: {substituteFrom: [{kind: Secret, name: hidden}]}")
 		w.fails(dir+"-"+mode, map[string]string{"client": "replicas", "none": `"***"`, "server": `"***"`}[mode])
@@ -87,4 +95,23 @@ func TestWhatFailsBecauseOfASecretIsSaidWithoutIt(t *testing.T) {
 	_, got := run("app", "get", "held")
 	_, why := run("why", "configmap/held")
 	w.showsNoCanary(w.kubectl("get", "helmreleases.helm.toolkit.fluxcd.io", "-o", "yaml"), log(), got, why)
+}
+
+// hooksFailBecauseOfASecret has tests of releases fail, and the hook that runs before a release is uninstalled with its HelmRelease.
+func (w *world) hooksFailBecauseOfASecret() {
+	w.t.Helper()
+	const from = "  valuesFrom: [{kind: Secret, name: hidden, valuesKey: token, targetPath: token}]\n"
+	for name, test := range map[string]string{"tested": "{enable: true}", "ignored": "{enable: true, ignoreFailures: true}"} {
+		w.release(name, "  values: {mode: test}\n  test: "+test+"\n"+from)
+		w.helmCondition(name, "TestSuccess", func(c map[string]any) bool { return c["status"] == "False" && contains(c["message"], "immutable") })
+	}
+	w.release("leaves", "  values: {mode: pre-delete}\n"+from)
+	w.released("leaves", 1, "1.0.0")
+	w.delete(helmReleases, w.ns, "leaves")
+	w.helmCondition("leaves", "Released", func(c map[string]any) bool {
+		return c["reason"] == "UninstallFailed" && contains(c["message"], "immutable")
+	})
+	w.showsNoCanary(w.kubectl("get", "helmreleases.helm.toolkit.fluxcd.io", "-o", "yaml"))
+	w.patch(helmReleases, "leaves", map[string]any{"spec": map[string]any{"uninstall": map[string]any{"disableHooks": true}}}, "kubectl")
+	w.until("the HelmRelease is gone", func() bool { return w.get(helmReleases, "leaves") == nil })
 }

@@ -33,7 +33,7 @@ func (r *appRun) failRelease(ctx context.Context, cause error) {
 	}
 	if err := r.setRelease(ctx, to); err != nil { // the pending one is taken up by the next run as well
 		r.chart.attempts = before
-		r.report.Notes = append(r.report.Notes, err.Error())
+		r.report.Notes = append(r.report.Notes, r.redacted(err.Error()))
 		return
 	}
 	r.reportAction(action, remedy.EndedFailed, text)

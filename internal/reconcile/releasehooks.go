@@ -52,7 +52,7 @@ func (r *appRun) advanceHooks(ctx context.Context, run hooks.Runner, runs map[in
 	if err := r.pruneFormerObjects(ctx, run, runs); err != nil {
 		return err
 	}
-	run.Access, run.Cluster, run.Now, run.Created = r.access, hookCluster{e}, e.Now, e.releaseWaits.created(key)
+	run.Access, run.Cluster, run.Now, run.Created, run.Secrets = r.access, hookCluster{e}, e.Now, e.releaseWaits.created(key), r.secrets
 	waits, err := run.Advance(ctx, runs)
 	if err != nil || len(waits) == 0 {
 		e.awaitHook(key, nil)
@@ -174,11 +174,11 @@ func (r *appRun) runTests(ctx context.Context) error {
 		r.reportRelease()
 		return nil
 	case !counts:
-		r.reportAction(hook.Test, remedy.EndedFailed, failed.Error())
-		r.report.Notes = append(r.report.Notes, "tests: "+failed.Error())
+		r.reportAction(hook.Test, remedy.EndedFailed, r.chart.cause)
+		r.report.Notes = append(r.report.Notes, "tests: "+r.chart.cause)
 		return nil
 	}
-	r.reportAction(hook.Test, remedy.EndedFailed, failed.Error())
+	r.reportAction(hook.Test, remedy.EndedFailed, r.chart.cause)
 	r.remedySoon()
 	return &stageError{report.HealthFailed, failed}
 }
@@ -194,7 +194,7 @@ func (r *appRun) endTests(all []hook.Hook, failed *hooks.HookError) (counts bool
 			r.chart.runs[h.Index] = hook.Run{}
 		}
 	}
-	r.chart.failure, r.chart.cause = hook.Test, failed.Error()
+	r.chart.failure, r.chart.cause = hook.Test, r.redacted(failed.Error())
 	action := hook.Step(r.chart.attempts.Action)
 	if counts = r.remedyOf(action).Tests == remedy.CountTests; counts {
 		r.countFailure(action)

@@ -13,11 +13,13 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/values"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -245,6 +247,9 @@ func (r *appRun) renderStored(ctx context.Context) error {
 	if r.app.Release.Uninstall.Hooks == hook.SkipHooks {
 		return nil
 	}
+	if err := r.hideValues(ctx); err != nil {
+		return err
+	}
 	q := r.app.Release.Template
 	q.Release, q.Namespace, q.Mode, q.Newest = r.app.Release.Name, r.app.Release.Namespace, release.Replay, &release.Stored{Text: text}
 	res, err := r.engine.Render.Render(ctx, render.Request{Files: noFiles{}, Path: ".", Chart: &q})
@@ -252,6 +257,27 @@ func (r *appRun) renderStored(ctx context.Context) error {
 		r.chart.made = res.Release
 	}
 	return err
+}
+
+// hideValues masks in what hooks answer the values of a deleted app that Secrets still have. Those of a Secret that is gone are not known any more.
+func (r *appRun) hideValues(ctx context.Context) error {
+	home, err := r.home()
+	if err != nil {
+		return err
+	}
+	var known []string
+	for _, from := range r.app.Release.From {
+		if from.Kind != "Secret" {
+			continue
+		}
+		all, err := values.ReadChartValues(ctx, home.Live, r.app.Key.Namespace, []release.Reference{from})
+		if errors.Is(err, live.ErrUnanswered) {
+			return err
+		}
+		known = append(known, values.SecretTexts(all)...)
+	}
+	r.secrets = redact.KnownOrNil(known)
+	return nil
 }
 
 // noFiles is a tree without files.

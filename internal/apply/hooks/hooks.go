@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
@@ -67,6 +68,8 @@ type Runner struct {
 	Cluster  Cluster
 	Recorder Recorder
 	Now      func() time.Time
+	// Secrets are masked in the text of a HookError: the API server's answer may repeat a value. nil for none.
+	Secrets *redact.Known
 	// Created are the hooks, by their Index, of which this process has created the object.
 	Created map[int]bool
 }
@@ -289,7 +292,11 @@ func (r *Runner) create(ctx context.Context, h hook.Hook, t apply.Target) (objec
 }
 
 func (r *Runner) failure(h hook.Hook, t apply.Target, why string) *HookError {
-	return &HookError{Hook: h, Text: fmt.Sprintf("failed %s: hook %s (%s) failed: %s", r.Event, t.ID, h.Path, why)}
+	text := fmt.Sprintf("failed %s: hook %s (%s) failed: %s", r.Event, t.ID, h.Path, why)
+	if r.Secrets != nil {
+		text = r.Secrets.Text(text)
+	}
+	return &HookError{Hook: h, Text: text}
 }
 
 // cleanUp deletes the objects of hooks that ask for it now that they have ended, the last one first.
