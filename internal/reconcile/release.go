@@ -33,10 +33,7 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 		attempts = remedy.Attempts{}
 	}
 	r.chart.made, r.chart.attempts = made, attempts.For(spec.Generation, made.Version, made.Config)
-	in := lifecycle.Input{Moved: r.chart.isFormer, Forced: r.isForced(), Renamed: r.isRenamed(made.Chart) && spec.Renamed == remedy.Reinstall, Wanted: made.Step == hook.Keep || r.request.Chart.Mode == release.Again && made.IsNewest && !r.isForced(), Attempts: r.chart.attempts, Spec: spec}
-	for _, s := range r.chart.stored {
-		in.Stored = append(in.Stored, lifecycle.Stored{Revision: s.Revision, Status: s.Status, Tests: r.testsOf(s), ByOthers: s.ByOthers})
-	}
+	in := lifecycle.Input{Moved: r.chart.isFormer, Forced: r.isForced(), Renamed: r.isRenamed(made.Chart) && spec.Renamed == remedy.Reinstall, Wanted: made.Step == hook.Keep || r.request.Chart.Mode == release.Again && made.IsNewest && !r.isForced(), Attempts: r.chart.attempts, Spec: spec, Stored: r.storedReleases()}
 	r.chart.decision = lifecycle.Decide(in)
 	if in.Renamed {
 		r.chart.replaced = "the chart has another name"
@@ -228,7 +225,7 @@ func (r *appRun) createRelease(ctx context.Context, action hook.Step) error {
 	r.chart.runs = map[int]hook.Run{}
 	r.engine.awaitHook(r.app.Key, nil)
 	r.reportAction(action, remedy.UnderWay, "")
-	return nil
+	return r.trimReleases(ctx) // here too: of actions that fail none is superseded
 }
 
 // beforeObjects runs the hooks that come before the objects.

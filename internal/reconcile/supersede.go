@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply/releases"
+	"github.com/truce-gitops/truce/internal/decide/lifecycle"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -30,8 +31,18 @@ func (r *appRun) supersede(ctx context.Context, action hook.Step) error {
 	if action == hook.Upgrade && len(old) > 0 && !slices.ContainsFunc(old, isBefore) {
 		isBefore = func(s releases.Stored) bool { return s.Revision == old[0].Revision }
 	}
+	if err := r.supersedeThose(ctx, isBefore); err != nil {
+		return err
+	}
+	r.reportRelease()
+	return r.trimReleases(ctx)
+}
+
+// supersedeThose says of some of the releases before the newest that another one is in their place.
+func (r *appRun) supersedeThose(ctx context.Context, are func(releases.Stored) bool) error {
+	old := r.chart.stored[1:]
 	for i, s := range old {
-		if !isBefore(s) {
+		if !are(s) {
 			continue
 		}
 		next, err := r.chart.store.Update(ctx, s, releases.State{Status: hook.Superseded})
@@ -40,6 +51,23 @@ func (r *appRun) supersede(ctx context.Context, action hook.Step) error {
 		}
 		old[i] = next
 	}
-	r.reportRelease()
-	return r.chart.store.Trim(ctx, r.chart.stored, r.app.Release.MaxHistory)
+	return nil
+}
+
+// trimReleases deletes the oldest stored releases beyond the number that is asked for. What is rolled back to, or would be if the newest fails, stays.
+func (r *appRun) trimReleases(ctx context.Context) (err error) {
+	keep := r.chart.decision.Target
+	if keep == 0 {
+		keep = lifecycle.Input{Stored: r.storedReleases(), Spec: *r.app.Release}.RollbackTarget()
+	}
+	r.chart.stored, err = r.chart.store.Trim(ctx, r.chart.stored, r.app.Release.MaxHistory, keep)
+	return err
+}
+
+// storedReleases are the stored releases as decisions about them need them.
+func (r *appRun) storedReleases() (out []lifecycle.Stored) {
+	for _, s := range r.chart.stored {
+		out = append(out, lifecycle.Stored{Revision: s.Revision, Status: s.Status, Tests: r.testsOf(s), ByOthers: s.ByOthers})
+	}
+	return out
 }

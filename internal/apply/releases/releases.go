@@ -248,18 +248,21 @@ func encodeRelease(text []byte) (string, error) {
 	return base64.StdEncoding.EncodeToString([]byte(inner)), nil
 }
 
-// Trim deletes the oldest releases beyond a number, and never one that is deployed. 0 keeps all.
-func (s Store) Trim(ctx context.Context, all []Stored, most int) error {
-	if most <= 0 {
-		return nil
-	}
-	var old []Stored
-	for _, one := range all[min(most, len(all)):] {
-		if one.Status != hook.Deployed {
-			old = append(old, one)
+// Trim deletes the oldest releases beyond a number, and returns those that are left. As in Helm the newest stays, and one that is deployed; so does the
+// revision keep. 0 as most keeps all.
+func (s Store) Trim(ctx context.Context, all []Stored, most, keep int) ([]Stored, error) {
+	left, old := trimmed(all, most, keep)
+	return left, s.Clear(ctx, old)
+}
+
+func trimmed(all []Stored, most, keep int) (left, old []Stored) {
+	left = slices.Clone(all)
+	for i := len(left) - 1; i > 0 && most > 0 && len(left) > most; i-- {
+		if one := left[i]; one.Status != hook.Deployed && one.Revision != keep {
+			old, left = append(old, one), slices.Delete(left, i, i+1)
 		}
 	}
-	return s.Clear(ctx, old)
+	return left, old
 }
 
 // Clear deletes releases.

@@ -179,7 +179,10 @@ func (in Input) afterFailure() Decision {
 	return d
 }
 
-// rollbackTarget is the newest release before that was deployed; 0 for none.
+// RollbackTarget is the revision to which a failed upgrade to the newest one is rolled back; 0 for none.
+func (in Input) RollbackTarget() int { return in.rollbackTarget(in.Spec.AfterUpgrade) }
+
+// rollbackTarget is the newest release before that was deployed; 0 for none. What was uninstalled is no target, nor what was there before that.
 func (in Input) rollbackTarget(r remedy.Remedy) int {
 	for _, s := range in.Stored[1:] {
 		worked := s.Status == hook.Deployed || s.Status == hook.Superseded
