@@ -46,3 +46,17 @@ func TestNoMoreReleasesAreStoredThanAskedFor(t *testing.T) {
 		t.Errorf("stored: %s", got)
 	}
 }
+
+// TestAnUninstalledReleaseLeavesNoneDeployed: with its history kept, also where the newest release had failed.
+func TestAnUninstalledReleaseLeavesNoneDeployed(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, chartWithBadHooks)
+	w.release("web", "  uninstall: {keepHistory: true}\n")
+	w.released("web", 1, "1.0.0")
+	w.wants("web", map[string]any{"bad": []any{"post-upgrade"}})
+	w.stalled("web")
+	w.delete(helmReleases, w.ns, "web")
+	w.until("the HelmRelease is gone", func() bool { return w.get(helmReleases, "web") == nil })
+	if got := w.storedReleases("web"); got != "1:superseded 2:uninstalled" {
+		t.Errorf("stored: %s", got)
+	}
+}

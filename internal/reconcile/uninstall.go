@@ -161,7 +161,7 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 	newest := r.chart.stored[0]
 	var err error
 	if r.app.Release.History == record.KeepHistory {
-		err = r.setRelease(ctx, releases.State{Status: hook.Uninstalled, Description: "Uninstallation complete", Hooks: r.chart.runs})
+		err = r.keepUninstalled(ctx)
 	} else if err = r.chart.store.Clear(ctx, r.chart.stored); err == nil {
 		r.chart.stored = nil
 	}
@@ -172,6 +172,16 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 		r.noteRelease(hook.Uninstall, newest)
 	}
 	return hooksErr
+}
+
+// keepUninstalled says that the newest release is uninstalled, and as in Helm of the ones before that none is deployed any more: those first, since a
+// release that is uninstalled is not looked at again.
+func (r *appRun) keepUninstalled(ctx context.Context) error {
+	isDeployed := func(s releases.Stored) bool { return s.Status == hook.Deployed }
+	if err := r.supersedeThose(ctx, isDeployed); err != nil {
+		return err
+	}
+	return r.setRelease(ctx, releases.State{Status: hook.Uninstalled, Description: "Uninstallation complete", Hooks: r.chart.runs})
 }
 
 // removal is the end of an app that is deleted.

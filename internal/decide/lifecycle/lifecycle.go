@@ -185,6 +185,9 @@ func (in Input) RollbackTarget() int { return in.rollbackTarget(in.Spec.AfterUpg
 // rollbackTarget is the newest release before that was deployed; 0 for none. What was uninstalled is no target, nor what was there before that.
 func (in Input) rollbackTarget(r remedy.Remedy) int {
 	for _, s := range in.Stored[1:] {
+		if s.Status == hook.Uninstalled {
+			break
+		}
 		worked := s.Status == hook.Deployed || s.Status == hook.Superseded
 		if worked && (s.Tests != TestsFailed || r.Tests == remedy.IgnoreTests) {
 			return s.Revision

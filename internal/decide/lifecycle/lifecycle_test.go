@@ -51,6 +51,7 @@ func TestDecide(t *testing.T) {
 		{"an upgrade has failed", Input{Stored: []Stored{failed, deployed}, Wanted: true, Attempts: once, Spec: release.Spec{AfterUpgrade: roll}}, "failed rollback 1 "},
 		{"an upgrade has failed before that worked", Input{Stored: []Stored{failed, {Revision: 1, Status: hook.FailedRelease}}, Wanted: true, Attempts: once, Spec: release.Spec{AfterUpgrade: roll}}, "failed  0 MissingRollbackTarget"},
 		{"the release before has failed its tests", Input{Stored: []Stored{failed, {Revision: 1, Status: hook.Superseded, Tests: TestsFailed}}, Wanted: true, Attempts: once, Spec: release.Spec{AfterUpgrade: roll}}, "failed  0 MissingRollbackTarget"},
+		{"nothing worked since it was uninstalled", Input{Stored: []Stored{{Revision: 4, Status: hook.FailedRelease}, {Revision: 3, Status: hook.FailedRelease}, {Revision: 2, Status: hook.Uninstalled}, {Revision: 1, Status: hook.Superseded, Tests: TestsPassed}}, Wanted: true, Attempts: once, Spec: release.Spec{AfterUpgrade: roll}}, "failed  0 MissingRollbackTarget"},
 		{"an upgrade has failed that is retried", Input{Stored: []Stored{failed, deployed}, Wanted: true, Attempts: once, Spec: release.Spec{AfterUpgrade: remedy.Remedy{OnFailure: remedy.RetryOnFailure}}}, "failed upgrade 0 "},
 		{"the counters were reset", Input{Stored: []Stored{failed, deployed}, Wanted: true}, "failed upgrade 0 "},
 		{"an install has failed", Input{Stored: []Stored{{Revision: 1, Status: hook.FailedRelease}}, Wanted: true, Attempts: installed, Spec: release.Spec{AfterInstall: remove}}, "failed uninstall 0 "},
