@@ -35,6 +35,67 @@ func (w *world) storedRelease(name string) *kubetest.Recorder {
 	return w.Watch(w.t, schema.GroupVersionResource{Version: "v1", Resource: "secrets"}, w.ns, "sh.helm.release.v1."+name)
 }
 
+// hasHad counts how often a stored release came to have a status.
+func hasHad(r *kubetest.Recorder, status string) (n int) {
+	before := ""
+	for _, v := range r.Values() {
+		now := v.Object.GetLabels()["status"]
+		if now == status && before != status {
+			n++
+		}
+		before = now
+	}
+	return n
+}
+
+// remedyFails waits until the status of a HelmRelease says that a remedy has failed.
+func (w *world) remedyFails(name, reason string) {
+	w.t.Helper()
+	w.helmCondition(name, "Remediated", func(c map[string]any) bool { return c["status"] == "False" && c["reason"] == reason })
+}
+
+// TestARemedyThatFailsIsRepeatedAfterAPause: a request has it repeated once, and nothing else does within the interval of an hour.
+func TestARemedyThatFailsIsRepeatedAfterAPause(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, chartWithBadHooks)
+	uninstalled := w.storedRelease("stuck.v1")
+	w.release("stuck", "  values: {bad: [post-install, pre-delete]}\n  install: {remediation: {retries: 1}}\n")
+	w.remedyFails("stuck", "UninstallFailed")
+	w.looksAgain("stuck", "once")
+	w.looksAgain("stuck", "twice")
+	if n := hasHad(uninstalled, "uninstalling"); n != 3 {
+		t.Errorf("the release was uninstalled %d times, want once for the failure and once for each request", n)
+	}
+	w.patch(helmReleases, "stuck", map[string]any{"spec": map[string]any{"uninstall": map[string]any{"disableHooks": true}}}, "kubectl")
+
+	w.release("back", "  values: {bad: [post-rollback]}\n  upgrade: {remediation: {retries: -1}}\n  maxHistory: 0\n")
+	w.released("back", 1, "1.0.0")
+	w.wants("back", map[string]any{"bad": []any{"post-rollback", "post-upgrade"}})
+	w.remedyFails("back", "RollbackFailed")
+	w.looksAgain("back", "once")
+	if got := w.storedReleases("back"); got != "1:deployed 2:failed 3:failed 4:failed 5:failed" {
+		t.Errorf("stored: %s", got)
+	}
+
+	w.release("last", "  values: {bad: [post-rollback]}\n  upgrade: {remediation: {remediateLastFailure: true}}\n")
+	w.released("last", 1, "1.0.0")
+	w.wants("last", map[string]any{"bad": []any{"post-rollback", "post-upgrade"}})
+	w.stalled("last") // at once: no try is left
+	if got := w.storedReleases("last"); got != "1:deployed 2:failed 3:failed" {
+		t.Errorf("stored: %s", got)
+	}
+}
+
+// TestAnUninstallEndsAfterAHookThatComesLastHasFailed: its objects are gone by then, and Helm forgets the release; what is asked for is installed again.
+func TestAnUninstallEndsAfterAHookThatComesLastHasFailed(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, chartWithBadHooks)
+	w.release("web", "  values: {bad: [post-install, post-delete]}\n  install: {remediation: {retries: 1, remediateLastFailure: true}}\n")
+	w.helmReason("Stalled", "True", "RetriesExceeded", "Failed to install after 2 attempt(s)")
+	w.helmReason("Remediated", "False", "UninstallFailed", "web-post-delete")
+	if got := w.storedReleases("web"); got != "" || w.isThere(configmaps, "web") {
+		t.Errorf("stored: %s, or the object is there", got)
+	}
+}
+
 // TestNoMoreReleasesAreStoredThanAskedFor: of those that fail too, and the one that is deployed stays.
 func TestNoMoreReleasesAreStoredThanAskedFor(t *testing.T) {
 	w := newWorld(t, policy.Policy{}, chartWithBadHooks)

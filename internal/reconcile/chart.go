@@ -361,8 +361,8 @@ func (r *appRun) reportAction(action hook.Step, ended remedy.Ended, cause string
 		return
 	}
 	now.Action, now.Ended, now.Target, now.RemedyCause = action, ended, r.rollbackTarget(), ""
-	switch isRemedy := action == hook.Rollback || action == hook.Uninstall; {
-	case isRemedy:
+	switch {
+	case isRemedy(action):
 		now.RemedyCause = cause
 	case ended == remedy.EndedFailed:
 		now.Failure, now.Cause = action, cause

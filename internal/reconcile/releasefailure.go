@@ -42,7 +42,7 @@ func (r *appRun) failRelease(ctx context.Context, cause error) {
 			r.report.Notes = append(r.report.Notes, "cleanupOnFail: "+r.redacted(err.Error()))
 		}
 	}
-	r.remedySoon()
+	r.remedySoon(action)
 }
 
 // isLasting reports whether a failure ends the action.
@@ -74,18 +74,19 @@ func (r *appRun) countFailure(action hook.Step) {
 	}
 }
 
-// remedySoon has the app run again if its failure is remedied.
-func (r *appRun) remedySoon() {
-	in := lifecycle.Input{Wanted: true, Attempts: r.chart.attempts, Spec: *r.app.Release}
-	for _, s := range r.chart.stored {
-		in.Stored = append(in.Stored, lifecycle.Stored{Revision: s.Revision, Status: s.Status, Tests: r.testsOf(s), ByOthers: s.ByOthers})
-	}
+// remedySoon has the app run again if the failure of an action is remedied. A remedy that has failed itself is repeated after the usual pause.
+func (r *appRun) remedySoon(failed hook.Step) {
+	made, a := r.chart.made, r.chart.attempts
+	isAskedFor := failed != hook.Rollback || made.Version == a.Version && made.Config == a.Config
+	in := lifecycle.Input{Wanted: isAskedFor, Attempts: a, Spec: *r.app.Release, Stored: r.storedReleases()}
 	d := lifecycle.Decide(in)
 	if r.chart.decision.Blocked = d.Blocked; r.report.Release != nil {
 		r.report.Release.Blocked = d.Blocked
 	}
 	r.withhold(d.Blocked)
-	if d.Action == hook.Rollback || d.Action == hook.Uninstall {
+	if isRemedy(d.Action) && !isRemedy(failed) {
 		r.engine.queue.EnqueueApp(r.app.Key)
 	}
 }
+
+func isRemedy(action hook.Step) bool { return action == hook.Rollback || action == hook.Uninstall }

@@ -179,7 +179,7 @@ func (r *appRun) runTests(ctx context.Context) error {
 		return nil
 	}
 	r.reportAction(hook.Test, remedy.EndedFailed, r.chart.cause)
-	r.remedySoon()
+	r.remedySoon(hook.Test)
 	return &stageError{report.HealthFailed, failed}
 }
 

@@ -90,10 +90,12 @@ func (r *appRun) uninstallRelease(ctx context.Context) error {
 		r.report.Again = statusWait
 		return &stageError{report.InProgress, fmt.Errorf("release %s/%s is being uninstalled: its status is to say first that it has failed, as nothing else does then", r.app.Release.Namespace, r.app.Release.Name)}
 	}
-	if err := r.endUninstall(ctx); err != nil {
+	err := r.endUninstall(ctx)
+	var failed *hooks.HookError
+	if err != nil && !errors.As(err, &failed) {
 		return err
 	}
-	r.reportUninstalled()
+	r.reportUninstalled(failed)
 	r.chart.decision.Blocked = remedy.NotBlocked
 	if why := r.chart.replaced; why != "" {
 		r.engine.queue.EnqueueApp(r.app.Key)
@@ -111,10 +113,14 @@ func (r *appRun) isUnwritten() bool {
 	return r.app.Release.Attempts.For(now.Generation, now.Version, now.Config).All != now.All
 }
 
-func (r *appRun) reportUninstalled() {
+// reportUninstalled reports that the release is uninstalled, and which hook has failed behind that; nil for none.
+func (r *appRun) reportUninstalled(failed *hooks.HookError) {
 	if now := r.report.Release; now != nil {
 		next := *now
 		next.Status, next.Action, next.Ended, next.Attempts = hook.Uninstalled, hook.Uninstall, remedy.EndedWell, r.chart.attempts
+		if failed != nil {
+			next.Ended, next.RemedyCause = remedy.EndedFailed, failed.Error()
+		}
 		r.report.Release = &next
 	}
 }
@@ -145,8 +151,8 @@ func (r *appRun) deleteObjects(ctx context.Context) error {
 	return r.engine.saveAfterPrune(ctx, r.inventory, err)
 }
 
-// endUninstall runs the hooks that come after the objects, and deletes the stored releases, or says that the newest is uninstalled. Of an app that is
-// deleted it does so also where one of these hooks has failed, as Helm does: the next try of the deletion finds nothing that is left to do.
+// endUninstall runs the hooks that come after the objects, and deletes the stored releases, or says that the newest is uninstalled. It does so also where
+// one of these hooks has failed, as Helm does, and returns that failure: the objects are gone, and the next try finds nothing that is left to do.
 func (r *appRun) endUninstall(ctx context.Context) error {
 	if len(r.hooksOf(hook.PostDelete)) > 0 && r.chart.stored[0].Stage != hook.After {
 		if err := r.setStage(ctx, hook.After); err != nil {
@@ -155,7 +161,7 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 	}
 	hooksErr := r.runHooks(ctx, hook.PostDelete)
 	var failed *hooks.HookError
-	if hooksErr != nil && (!r.app.Deleting || !errors.As(hooksErr, &failed)) {
+	if hooksErr != nil && !errors.As(hooksErr, &failed) {
 		return hooksErr
 	}
 	newest := r.chart.stored[0]
