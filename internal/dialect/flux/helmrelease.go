@@ -181,7 +181,7 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 		out.Template.Former = release.KeepFormer
 	}
 	r.actions(out, hr)
-	out.Template.CRDs = definitionsPolicy(install, upgrade)
+	r.definitionsPolicies(out, install, upgrade)
 	r.postRenderers(out, hr.Spec.PostRenderers)
 	return out
 }
@@ -227,13 +227,29 @@ func (r *reading) valuesFrom(out *release.Spec, hr helmv2.HelmRelease) {
 	}
 }
 
-// definitionsPolicy is how the chart's CustomResourceDefinitions are kept. By Flux's default an install creates them and an upgrade leaves them.
-func definitionsPolicy(install helmv2.Install, upgrade helmv2.Upgrade) release.CRDs {
-	switch {
-	case install.SkipCRDs || install.CRDs == helmv2.Skip && upgrade.CRDs != helmv2.Create && upgrade.CRDs != helmv2.CreateReplace:
+// definitionsPolicies are how the chart's CustomResourceDefinitions are kept by installs and by upgrades. By default both create those that are missing, but
+// where an install leaves them out, an upgrade does so too.
+func (r *reading) definitionsPolicies(out *release.Spec, install helmv2.Install, upgrade helmv2.Upgrade) {
+	ofInstall := install.CRDs
+	if ofInstall == "" && install.SkipCRDs { //nolint:staticcheck // deprecated, and still in the API
+		ofInstall = helmv2.Skip
+	}
+	ofUpgrade := upgrade.CRDs
+	if ofUpgrade == "" && ofInstall == helmv2.Skip {
+		ofUpgrade = helmv2.Skip
+	}
+	out.Template.CRDs, out.Template.UpgradeCRDs = r.definitionsPolicy("spec.install.crds", ofInstall), r.definitionsPolicy("spec.upgrade.crds", ofUpgrade)
+}
+
+func (r *reading) definitionsPolicy(field string, policy helmv2.CRDsPolicy) release.CRDs {
+	switch policy {
+	case helmv2.Skip:
 		return release.SkipCRDs
-	case upgrade.CRDs == helmv2.CreateReplace:
+	case helmv2.CreateReplace:
 		return release.ReplaceCRDs
+	case helmv2.Create, "":
+	default:
+		r.Problem(field, "want Skip, Create or CreateReplace, not %q", policy)
 	}
 	return release.CreateCRDs
 }

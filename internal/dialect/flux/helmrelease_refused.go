@@ -11,9 +11,6 @@ func (r *reading) noteHelm(hr helmv2.HelmRelease) {
 	if upgrade.Force || rollback.Force {
 		r.Note("force has no effect in spec.upgrade and spec.rollback, as in Flux where objects are applied on the server's side: truce applies so alone, and takes its fields from other managers")
 	}
-	if install.CRDs == helmv2.CreateReplace && upgrade.CRDs != helmv2.CreateReplace {
-		r.Note("spec.install.crds: CreateReplace creates definitions that are missing, and replaces none: set spec.upgrade.crds to CreateReplace to have them as the chart has them, from the install on")
-	}
 	if rollback.Recreate { //nolint:staticcheck // deprecated, and still in the API
 		r.Note("spec.rollback.recreate has no effect, as in Flux")
 	}

@@ -32,8 +32,10 @@ type Request struct {
 	// KubeVersion and APIVersions are what templates see of the cluster, as in v1.37.0 and apps/v1, apps/v1/Deployment.
 	KubeVersion string
 	APIVersions []string
-	// CRDs says what becomes of the directory crds.
-	CRDs CRDs `json:",omitempty"`
+	// CRDs says what becomes of the directory crds in an install, and where only objects are made. UpgradeCRDs says it in an upgrade, and of a release
+	// that is not the first.
+	CRDs        CRDs `json:",omitempty"`
+	UpgradeCRDs CRDs `json:",omitempty"`
 	// Schema says whether values are validated.
 	Schema Schema `json:",omitempty"`
 	// Hooks says what becomes of hooks by MakeObjects.

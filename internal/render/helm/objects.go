@@ -12,6 +12,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"helm.sh/helm/v4/pkg/chart/common"
 	chartv2 "helm.sh/helm/v4/pkg/chart/v2"
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 	releaseutil "helm.sh/helm/v4/pkg/release/v1/util"
@@ -23,7 +24,7 @@ import (
 
 // objects are those of the manifests, each with the template that it is from, and the chart's CustomResourceDefinitions.
 func (b *build) objects(out output) ([]render.Object, error) {
-	all, err := b.definitions()
+	all, err := b.definitions(out.crds)
 	if err != nil {
 		return nil, err
 	}
@@ -92,10 +93,18 @@ const (
 	policyKey  = "helm.sh/resource-policy"
 )
 
+// definitionsPolicy says what becomes of the directory crds in an action.
+func (b *build) definitionsPolicy(options common.ReleaseOptions) release.CRDs {
+	if options.IsUpgrade {
+		return b.request.Chart.UpgradeCRDs
+	}
+	return b.request.Chart.CRDs
+}
+
 // definitions are the objects of the directories crds of the chart and its dependencies. As in Helm they are no part of the release, and are
 // never deleted.
-func (b *build) definitions() ([]render.Object, error) {
-	if b.request.Chart.CRDs == release.SkipCRDs {
+func (b *build) definitions(policy release.CRDs) ([]render.Object, error) {
+	if policy == release.SkipCRDs {
 		return nil, nil
 	}
 	used, err := b.usedDefinitions()
@@ -108,7 +117,7 @@ func (b *build) definitions() ([]render.Object, error) {
 			continue
 		}
 		for _, doc := range splitManifests(string(crd.File.Data)) {
-			found, err := b.definition(b.file(crd.Filename), doc)
+			found, err := b.definition(policy, b.file(crd.Filename), doc)
 			if err != nil {
 				return nil, err
 			}
@@ -144,7 +153,7 @@ func (b *build) usedDefinitions() (map[string]bool, error) {
 	return out, nil
 }
 
-func (b *build) definition(file, doc string) ([]render.Object, error) {
+func (b *build) definition(policy release.CRDs, file, doc string) ([]render.Object, error) {
 	found, err := decodeManifest(file, doc)
 	for i, o := range found {
 		found[i].Definition, found[i].Line = true, 1
@@ -152,7 +161,7 @@ func (b *build) definition(file, doc string) ([]render.Object, error) {
 			continue
 		}
 		annotate(o.Data, policyKey, "keep")
-		if b.request.Chart.CRDs == release.CreateCRDs {
+		if policy == release.CreateCRDs {
 			annotate(o.Data, createOnly, "IfNotPresent")
 		}
 	}

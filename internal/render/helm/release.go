@@ -50,7 +50,10 @@ func orEmpty(values map[string]any) map[string]any {
 
 // stored gives the objects of a release that is stored.
 func (b *build) stored(ctx context.Context, r *releasev1.Release) (render.Result, error) {
-	out := output{hooks: r.Hooks}
+	options := common.ReleaseOptions{
+		Name: r.Name, Namespace: r.Namespace, Revision: r.Version, IsInstall: r.Version == 1, IsUpgrade: r.Version != 1,
+	}
+	out := output{hooks: r.Hooks, crds: b.definitionsPolicy(options)}
 	for _, doc := range documents(r.Manifest) {
 		head := releaseutil.SimpleHead{}
 		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
@@ -63,9 +66,6 @@ func (b *build) stored(ctx context.Context, r *releasev1.Release) (render.Result
 	objects, err := b.objects(out)
 	if err != nil {
 		return render.Result{}, b.withoutSecrets(err)
-	}
-	options := common.ReleaseOptions{
-		Name: r.Name, Namespace: r.Namespace, Revision: r.Version, IsInstall: r.Version == 1, IsUpgrade: r.Version != 1,
 	}
 	b.markSensitive(ctx, options, objects)
 	kept := b.describe(hook.Keep, r.Version)

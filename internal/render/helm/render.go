@@ -28,6 +28,7 @@ type output struct {
 	notes     string
 	hooks     []*releasev1.Hook
 	manifests []releaseutil.Manifest
+	crds      release.CRDs // the policy for definitions of the action that made it
 }
 
 // text is the manifest as Helm stores it.
@@ -92,7 +93,8 @@ func (b *build) execute(ctx context.Context, options common.ReleaseOptions, valu
 	if err := processDependencies(chart, values); err != nil {
 		return output{}, err
 	}
-	if b.request.Chart.Use != release.MakeObjects && b.request.Chart.CRDs != release.SkipCRDs {
+	policy := b.definitionsPolicy(options)
+	if b.request.Chart.Use != release.MakeObjects && policy != release.SkipCRDs {
 		caps.APIVersions = withDefinitions(caps.APIVersions, chart.CRDObjects())
 	}
 	top, err := util.ToRenderValuesWithSchemaValidation(chart, values, options, caps, skipsSchema(schema, options))
@@ -103,7 +105,7 @@ func (b *build) execute(ctx context.Context, options common.ReleaseOptions, valu
 	if err != nil {
 		return output{}, b.located(err)
 	}
-	out := output{notes: takeNotes(chart, files)}
+	out := output{notes: takeNotes(chart, files), crds: policy}
 	if files, err = b.postRender(ctx, files); err != nil {
 		return output{}, err
 	}
