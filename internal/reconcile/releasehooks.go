@@ -36,9 +36,15 @@ func (r *appRun) advance(ctx context.Context, event hook.Event, all []hook.Hook,
 	if len(all) == 0 {
 		return nil
 	}
+	marks := r.app.Release.HookMarks
+	labels := maps.Clone(marks.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	maps.Copy(labels, r.app.Labels)
 	run := hooks.Runner{
 		Kind: hooks.Kind{Marks: []string{helmMark}, Manager: "truce-helm"}, Event: event, Hooks: all, Namespace: r.app.Release.Namespace,
-		Labels: r.app.Labels, Timeout: how.Timeout, Recorder: r,
+		Labels: labels, Annotations: marks.Annotations, Timeout: how.Timeout, Recorder: r,
 	}
 	return r.advanceHooks(ctx, run, r.chart.runs)
 }

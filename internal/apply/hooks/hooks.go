@@ -57,11 +57,12 @@ const (
 // Runner runs the hooks of one event of a release, or of an operation.
 type Runner struct {
 	Kind
-	Event     hook.Event
-	Hooks     []hook.Hook // those of the event, in their order
-	Namespace string      // of hooks that name none
-	Labels    map[string]string
-	Timeout   time.Duration // of each hook; 0 for none
+	Event       hook.Event
+	Hooks       []hook.Hook       // those of the event, in their order
+	Namespace   string            // of hooks that name none
+	Labels      map[string]string // put on the hooks, and so are Annotations
+	Annotations map[string]string
+	Timeout     time.Duration // of each hook; 0 for none
 	// Health judges the objects of hooks other than Jobs and Pods; nil for waiting for none of them, as Helm does.
 	Health   health.Assessor
 	Access   tenancy.Access
@@ -273,14 +274,8 @@ func (r *Runner) create(ctx context.Context, h hook.Hook, t apply.Target) (objec
 	if t.ID.Namespace != "" {
 		meta["namespace"] = t.ID.Namespace
 	}
-	labels, _ := meta["labels"].(map[string]any)
-	if labels == nil {
-		labels = map[string]any{}
-	}
-	for k, v := range r.Labels {
-		labels[k] = v
-	}
-	meta["labels"] = labels
+	putMarks(meta, "labels", r.Labels)
+	putMarks(meta, "annotations", r.Annotations)
 	made, err := r.Access.Writer.Apply(ctx, apply.Apply{Target: t, Body: body, Manager: r.Manager, Force: apply.Yield, DryRun: apply.Persist})
 	switch {
 	case err == nil:
@@ -289,6 +284,20 @@ func (r *Runner) create(ctx context.Context, h hook.Hook, t apply.Target) (objec
 		return nil, fmt.Errorf("create hook %s: %w", t.ID, err)
 	}
 	return nil, r.failure(h, t, err.Error())
+}
+
+// putMarks puts labels or annotations into metadata.
+func putMarks(meta map[string]any, field string, marks map[string]string) {
+	has, _ := meta[field].(map[string]any)
+	if has == nil {
+		has = map[string]any{}
+	}
+	for k, v := range marks {
+		has[k] = v
+	}
+	if len(has) > 0 {
+		meta[field] = has
+	}
 }
 
 func (r *Runner) failure(h hook.Hook, t apply.Target, why string) *HookError {

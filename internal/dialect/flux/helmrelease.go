@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -183,6 +184,7 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 	r.actions(out, hr)
 	r.definitionsPolicies(out, install, upgrade)
 	r.postRenderers(out, hr.Spec.PostRenderers)
+	r.postRenderHooks(out, hr)
 	return out
 }
 
@@ -271,6 +273,23 @@ func (r *reading) postRenderers(out *release.Spec, all []helmv2.PostRenderer) {
 	}
 	if all != nil {
 		out.Renders = digestOf(all)
+	}
+}
+
+// postRenderHooks reads what post-renderers do about hooks, of which spec.commonMetadata is one in Flux.
+func (r *reading) postRenderHooks(out *release.Spec, hr helmv2.HelmRelease) {
+	switch s := hr.GetPostRenderStrategy(); s {
+	case helmv2.PostRenderStrategyCombined, "":
+	case helmv2.PostRenderStrategySeparate:
+		out.Template.PostRenderHooks = hook.RenderedApart
+	case helmv2.PostRenderStrategyNoHooks:
+		out.Template.PostRenderHooks = hook.NotPostRendered
+		return
+	default:
+		r.Problem("spec.postRenderStrategy", "want combined, separate or nohooks, not %q", s)
+	}
+	if m := hr.Spec.CommonMetadata; m != nil {
+		out.HookMarks = overlay.Metadata{Labels: m.Labels, Annotations: m.Annotations}
 	}
 }
 

@@ -3,6 +3,7 @@ package flux
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -55,6 +56,30 @@ func TestTheActionsOfAReleaseHavePoliciesForDefinitions(t *testing.T) {
 		a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+cmp.Or(spec, "{}")+"\n"), policy.Policy{})
 		if q := a.Release.Template; string(q.CRDs)+" "+string(q.UpgradeCRDs) != want {
 			t.Errorf("%s: %q in an install, %q in an upgrade, want %q", spec, q.CRDs, q.UpgradeCRDs, want)
+		}
+	}
+}
+
+func TestStrategiesOfPostRenderersAndOfWaits(t *testing.T) {
+	const marks = "commonMetadata: {labels: {team: shop}}"
+	for spec, want := range map[string]string{
+		"{" + marks + "}": " shop [] []",
+		"{" + marks + ", postRenderStrategy: combined, waitStrategy: {name: poller}}": " shop [] []",
+		"{" + marks + ", postRenderStrategy: separate}":                               "separate shop [] []",
+		"{" + marks + ", postRenderStrategy: nohooks}":                                "nohooks  [] []",
+		"{postRenderStrategy: none}":                                                  "  [] [spec.postRenderStrategy]",
+		"{waitStrategy: {name: legacy}}":                                              "  [spec.waitStrategy: legacy has no effect: truce watches the objects, and judges them as poller does] []",
+		"{waitStrategy: {name: none}}":                                                "  [] [spec.waitStrategy.name]",
+	} {
+		a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"), policy.Policy{})
+		var problems []string
+		for _, p := range a.Problems {
+			if strings.Contains(p.Field, "Strategy") {
+				problems = append(problems, p.Field)
+			}
+		}
+		if got := fmt.Sprint(a.Release.Template.PostRenderHooks, " ", a.Release.HookMarks.Labels["team"], " ", a.Notes, " ", problems); got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
 		}
 	}
 }

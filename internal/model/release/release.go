@@ -29,6 +29,8 @@ type Request struct {
 	Metadata string `json:",omitempty"`
 	// PostRenderers change the manifests, one after the other.
 	PostRenderers []PostRenderer `json:",omitempty"`
+	// PostRenderHooks says what they do about hooks.
+	PostRenderHooks hook.PostRendering `json:",omitempty"`
 	// KubeVersion and APIVersions are what templates see of the cluster, as in v1.37.0 and apps/v1, apps/v1/Deployment.
 	KubeVersion string
 	APIVersions []string

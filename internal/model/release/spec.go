@@ -1,6 +1,7 @@
 package release
 
 import (
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/model/release/record"
 	"github.com/truce-gitops/truce/internal/model/release/remedy"
@@ -17,6 +18,8 @@ type Spec struct {
 	Inline string
 	// Template is the part of a Request that the custom resource says: the rest is filled in by a run.
 	Template Request
+	// HookMarks are labels and annotations that hooks get besides those of the app.
+	HookMarks overlay.Metadata `json:",omitzero"`
 	// MaxHistory is how many releases are stored; 0 for no limit.
 	MaxHistory int
 	// History says what becomes of the stored releases when the app is deleted.
