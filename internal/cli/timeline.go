@@ -58,17 +58,11 @@ func (p *program) timeline() *cobra.Command {
 }
 
 func (f *timelineFlags) run(ctx context.Context, args []string) error {
-	q := journal.Query{Since: time.Now().Add(-f.since)}
-	if len(args) == 1 {
-		q.App.Name = args[0]
-		if word, name, ok := strings.Cut(args[0], "/"); ok {
-			kind, known := resource.FindKind(word)
-			if !known || !kind.App {
-				return usageError("%s: %s is no kind of app: name it as NAME, or as kustomization/NAME, application/NAME or helmrelease/NAME", args[0], word)
-			}
-			q.App.Kind, q.App.Name = kind.Kind, name
-		}
+	asked, err := namedApp(args)
+	if err != nil {
+		return err
 	}
+	q := journal.Query{Since: time.Now().Add(-f.since), App: asked}
 	if f.from != "" {
 		q.App.Namespace = *f.config.Namespace
 		entries, err := view.ReadJournal(ctx, f.from, q)
@@ -77,7 +71,6 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 		}
 		return f.printTimeline(entries, q, gitPlaces{})
 	}
-	var err error
 	if q.App.Namespace, err = f.namespace(); err != nil {
 		return err
 	}
@@ -94,6 +87,22 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 		}
 		return f.printTimeline(entries, q, git)
 	})
+}
+
+// namedApp reads NAME or KIND/NAME; of no argument it is no app.
+func namedApp(args []string) (app.Key, error) {
+	if len(args) == 0 {
+		return app.Key{}, nil
+	}
+	word, name, qualified := strings.Cut(args[0], "/")
+	if !qualified {
+		return app.Key{Name: args[0]}, nil
+	}
+	kind, known := resource.FindKind(word)
+	if !known || !kind.App {
+		return app.Key{}, usageError("%s: %s is no kind of app: name it as NAME, or as kustomization/NAME, application/NAME or helmrelease/NAME", args[0], word)
+	}
+	return app.Key{Kind: kind.Kind, Name: name}, nil
 }
 
 func (f *timelineFlags) printTimeline(entries []journal.Entry, q journal.Query, git gitPlaces) error {

@@ -53,6 +53,9 @@ type Finding struct {
 	Remedy     string // what the user can do to end it, as a clause; empty where the reason says it
 }
 
+// LiveIs reports whether the field held the value when it was compared.
+func (f Finding) LiveIs(v any) bool { return field.EqualValues(v, f.Live.Reveal()) }
+
 // Request says whether a person asks for the object to be corrected now.
 type Request string
 

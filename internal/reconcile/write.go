@@ -207,7 +207,7 @@ func (w *objectReconcile) isUnrestored(base compare.Baseline, answer object.Obje
 		return false
 	}
 	v, _ := field.ValueAt(answer, f.Path)
-	return !w.snap.baseline.MutatedAt(f.Path) || field.EqualValues(v, f.Live.Reveal())
+	return !w.snap.baseline.MutatedAt(f.Path) || f.LiveIs(v)
 }
 
 func differs(list []compare.Difference, p field.Path) bool {

@@ -233,7 +233,7 @@ func (r *reading) valuesFrom(out *release.Spec, hr helmv2.HelmRelease) {
 // where an install leaves them out, an upgrade does so too.
 func (r *reading) definitionsPolicies(out *release.Spec, install helmv2.Install, upgrade helmv2.Upgrade) {
 	ofInstall := install.CRDs
-	if ofInstall == "" && install.SkipCRDs { //nolint:staticcheck // deprecated, and still in the API
+	if ofInstall == "" && install.SkipCRDs { // deprecated, and still in the API
 		ofInstall = helmv2.Skip
 	}
 	ofUpgrade := upgrade.CRDs

@@ -40,21 +40,21 @@ func TestALongNameIsShortened(t *testing.T) {
 // TestTheActionsOfAReleaseHavePoliciesForDefinitions: skipCRDs is not looked at where crds is set.
 func TestTheActionsOfAReleaseHavePoliciesForDefinitions(t *testing.T) {
 	for spec, want := range map[string]string{
-		"":                        " ",
-		"{upgrade: {crds: Skip}}": " skip",
-		"{install: {crds: Skip}}": "skip skip",
-		"{install: {crds: Skip}, upgrade: {crds: Create}}":                   "skip ",
-		"{install: {crds: Skip}, upgrade: {crds: CreateReplace}}":            "skip replace",
-		"{install: {crds: CreateReplace}}":                                   "replace ",
-		"{upgrade: {crds: CreateReplace}}":                                   " replace",
-		"{install: {skipCRDs: true}}":                                        "skip skip",
-		"{install: {skipCRDs: true, crds: Create}, upgrade: {crds: Create}}": " ",
-		"{install: {skipCRDs: true, crds: CreateReplace}}":                   "replace ",
-		"{install: {skipCRDs: true}, upgrade: {crds: CreateReplace}}":        "skip replace",
-		"{install: {crds: Create, skipCRDs: true}, upgrade: {crds: Skip}}":   " skip",
+		"":                        ", ",
+		"{upgrade: {crds: Skip}}": ", skip",
+		"{install: {crds: Skip}}": "skip, skip",
+		"{install: {crds: Skip}, upgrade: {crds: Create}}":                   "skip, ",
+		"{install: {crds: Skip}, upgrade: {crds: CreateReplace}}":            "skip, replace",
+		"{install: {crds: CreateReplace}}":                                   "replace, ",
+		"{upgrade: {crds: CreateReplace}}":                                   ", replace",
+		"{install: {skipCRDs: true}}":                                        "skip, skip",
+		"{install: {skipCRDs: true, crds: Create}, upgrade: {crds: Create}}": ", ",
+		"{install: {skipCRDs: true, crds: CreateReplace}}":                   "replace, ",
+		"{install: {skipCRDs: true}, upgrade: {crds: CreateReplace}}":        "skip, replace",
+		"{install: {crds: Create, skipCRDs: true}, upgrade: {crds: Skip}}":   ", skip",
 	} {
 		a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+cmp.Or(spec, "{}")+"\n"), policy.Policy{})
-		if q := a.Release.Template; string(q.CRDs)+" "+string(q.UpgradeCRDs) != want {
+		if q := a.Release.Template; string(q.CRDs)+", "+string(q.UpgradeCRDs) != want {
 			t.Errorf("%s: %q in an install, %q in an upgrade, want %q", spec, q.CRDs, q.UpgradeCRDs, want)
 		}
 	}
