@@ -193,6 +193,28 @@ func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 	}
 }
 
+// TestTheChartRefusesWhatItsRolesDoNotFit: a truce that may write although its values say that it may not, and parts that cannot work.
+func TestTheChartRefusesWhatItsRolesDoNotFit(t *testing.T) {
+	some := []any{"team-a"}
+	for want, v := range map[string]values{
+		"mode=observe with namespaces":      {"mode": "observe", "namespaces": some},
+		"rbac.objects=none with namespaces": {"rbac": values{"objects": "none"}, "namespaces": some},
+		"page.enabled with namespaces":      {"page": on, "namespaces": some},
+		"witness.enabled with namespaces":   {"witness": on, "namespaces": some},
+		"webhook.enabled with namespaces":   {"webhook": on, "namespaces": some},
+		"webhook.enabled with mode=observe": {"webhook": on, "mode": "observe"},
+		"witness.enabled with mode=observe": {"witness": on, "mode": "observe"},
+	} {
+		if _, err := offline(t, v); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "rbac.create=false") {
+			t.Errorf("%s: %v", want, err)
+		}
+		v["rbac"] = values{"create": false}
+		if _, err := offline(t, v); err != nil {
+			t.Errorf("%s, with roles of the user's own: %v", want, err)
+		}
+	}
+}
+
 // TestAReleaseIsInstalledUpgradedAndUninstalled installs the previous commit's chart, upgrades it to this one, and uninstalls it: the
 // CustomResourceDefinitions and the custom resources stay.
 func TestAReleaseIsInstalledUpgradedAndUninstalled(t *testing.T) {
