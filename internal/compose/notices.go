@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/webhooks"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
 )
@@ -31,8 +32,16 @@ func (p *parts) outlet(o RunOptions, commit notices.ReadCommit) notify.Outlet {
 	p.outbox = store
 	return notices.NewOutlet(notices.Options{
 		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Store: store, Servers: o.Sources, Windows: o.Windows, Clouds: p.clouds, Log: o.Log, Commit: commit,
-		Dialect: flux.Notifications{SameNamespace: staysHome(o.Tenancy)},
+		Dialect: flux.Notifications{SameNamespace: staysHome(o.Tenancy)}, Subscribers: subscribersOf(o.Tenancy),
 	})
+}
+
+// subscribersOf are the namespaces whose Applications may subscribe to messages, which Argo CD's services send with the administrators' tokens; nil for all.
+func subscribersOf(r tenancy.Rules) []string {
+	if !staysHome(r) {
+		return nil
+	}
+	return append([]string{project.ArgoNamespace}, r.Admins...)
 }
 
 // staysHome reports whether Alerts and Receivers may name custom resources of their own namespace alone.

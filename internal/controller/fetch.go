@@ -91,6 +91,7 @@ func (c *Controller) hasArtifact(key app.SourceKey) bool {
 
 var errLocal = errors.New("a repository on the controller's own machine is read only where --local-sources allows it")
 
+// isLocal reports whether a repository is on this machine. The scheme of a URL may be written in any case (RFC 3986, 3.1).
 func isLocal(url string) bool {
-	return strings.HasPrefix(url, "file:") || strings.HasPrefix(url, "/") || strings.HasPrefix(url, ".")
+	return strings.HasPrefix(strings.ToLower(url), "file:") || strings.HasPrefix(url, "/") || strings.HasPrefix(url, ".")
 }

@@ -143,7 +143,7 @@ func (c *Controller) bind(a app.App) app.App {
 	if l := c.projects.located[a.Key]; a.Kubeconfig.IsNamed() && l.by == a.Kubeconfig {
 		a = a.InCluster(l.cluster)
 	}
-	a = a.InProject(c.projects.known)
+	a = a.InProject(c.Tenancy.ProjectsFor(a.Key.Namespace, c.projects.known))
 	if a.Member.Project != "" {
 		s := c.projects.settings[a.ArgoNamespace()]
 		a = a.Ignoring(s.ignored, s.problems)

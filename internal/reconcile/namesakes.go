@@ -14,7 +14,7 @@ import (
 type Namesake struct {
 	Key     app.Key
 	Known   map[int]string // as Known of its release
-	IsOlder bool           // its custom resource is
+	IsOlder bool           // it goes before: it is in the namespace of the release and the other is not, or its custom resource is older
 }
 
 // releaseHolders are the apps that wait for another one to give up a release. Waiting costs nothing: the end of each run of that one, and its end,
@@ -71,7 +71,7 @@ func (r *appRun) holder() (app.Key, bool) {
 		return app.Key{}, false
 	}
 	if self := r.app.Key; len(r.chart.stored) > 0 && r.chart.stored[0].Status != hook.Uninstalled {
-		if key, known := r.storedFor(append(others, Namesake{Key: self, Known: r.app.Release.Known})); known {
+		if key, known := r.storedFor(append([]Namesake{{Key: self, Known: r.app.Release.Known}}, others...)); known {
 			return key, key != self
 		}
 	}

@@ -31,7 +31,7 @@ func (c *Cluster) app(ctx context.Context, how controllerSettings, translate dia
 }
 
 func (p *controllerSettings) bind(a app.App) app.App {
-	a = a.InProject(p.projects)
+	a = a.InProject(p.tenancy.ProjectsFor(a.Key.Namespace, p.projects))
 	if a.Member.Project != "" {
 		a = a.Ignoring(argocd.Projects{}.Ignored(p.settings[a.ArgoNamespace()]))
 	}

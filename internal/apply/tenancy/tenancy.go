@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/dependency"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/project"
 )
 
 // Rules are what a controller's flags demand of each app. The zero value demands nothing.
@@ -95,17 +96,31 @@ func (r Rules) Bind(a app.App) app.App {
 	return a
 }
 
-// withoutForeignAccount refuses an app that works as an account of another namespace since a project in its own one names it: who may write that project
-// may not be one who may act as the account. What the app has made goes as an account of its own namespace.
+// ProjectsFor are the projects that may bound an app of a namespace. Where tenants share the cluster, those that another tenant has are none of them: it could
+// admit the app, name an account for it, and send its objects to a cluster.
+func (r Rules) ProjectsFor(namespace string, known project.Known) project.Known {
+	if r.Sharing != Shared {
+		return known
+	}
+	return known.In(append([]string{namespace, project.ArgoNamespace}, r.Admins...))
+}
+
+// isOfAdministrators reports whether a project is in a namespace that tenants do not write to.
+func (r Rules) isOfAdministrators(p project.Project) bool {
+	return p.Namespace == project.ArgoNamespace || slices.Contains(r.Admins, p.Namespace)
+}
+
+// withoutForeignAccount refuses an app that works as an account of another namespace since a project that is not the administrators' names it: who may write
+// that project may not be one who may act as the account. What the app has made goes as an account of its own namespace.
 func (r Rules) withoutForeignAccount(a app.App) app.App {
 	if r.Sharing == Single && r.Account == "" { // no app is bound to an account
 		return a
 	}
-	if a.Project == nil || a.Project.Namespace != a.Key.Namespace || a.Account.IsSelf() || a.Account.Namespace == a.Key.Namespace {
+	if a.Project == nil || r.isOfAdministrators(*a.Project) && a.Project.Namespace != a.Key.Namespace || a.Account.IsSelf() || a.Account.Namespace == a.Key.Namespace {
 		return a
 	}
 	a.Problems = append(slices.Clip(a.Problems), app.Problem{Field: "spec.project", Denied: true, Reason: fmt.Sprintf(
-		"AppProject %s of this namespace names %s, and an account of another namespace is named by a project of the administrators alone", a.Project.Name, a.Account.User())})
+		"AppProject %s of namespace %s names %s, and an account of another namespace is named by a project of the administrators alone", a.Project.Name, a.Project.Namespace, a.Account.User())})
 	a.Account = identity.Account{Namespace: a.Key.Namespace, Name: cmp.Or(r.Account, "default")}
 	return a
 }
@@ -146,6 +161,10 @@ func reachProblems(a app.App) []app.Problem {
 			return []app.Problem{{Denied: true, Reason: fmt.Sprintf(
 				"can't deploy to namespace %s: %s is not in a namespace of the administrators, and may only deploy to its own", to, a.Key)}}
 		}
+	}
+	if s := a.Release; s != nil && s.Storage != "" && !a.Reach.Covers(a.Key.Namespace, s.Storage) {
+		return []app.Problem{{Denied: true, Reason: fmt.Sprintf(
+			"can't store releases in namespace %s: %s is not in a namespace of the administrators, and may only write to its own", s.Storage, a.Key)}}
 	}
 	if a.DefaultNamespace.Make && !a.Reach.Covers(a.Key.Namespace, "") {
 		return []app.Problem{{Denied: true, Reason: noNamespaces}}

@@ -14,11 +14,38 @@ import (
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/model/project"
 )
 
 var multiTenant = Rules{
 	References: SameNamespace, Account: "default", Sharing: Shared, Admins: []string{"truce-system"},
 	Reaches: map[string]identity.NamespaceReach{"Kustomization": identity.Namespaced},
+}
+
+// TestAProjectOfAnotherTenantBoundsNothing: it would admit the app, name an account for it, and send its objects to a cluster.
+func TestAProjectOfAnotherTenantBoundsNothing(t *testing.T) {
+	all := project.Known{State: project.Listed, All: []project.Project{{Name: "p", Namespace: "a"}, {Name: "p", Namespace: "b"}, {Name: "p", Namespace: "argocd"}, {Name: "p", Namespace: "truce-system"}}}
+	namespaces := func(k project.Known) (out []string) {
+		for _, p := range k.All {
+			out = append(out, p.Namespace)
+		}
+		return out
+	}
+	if diff := cmp.Diff([]string{"a", "argocd", "truce-system"}, namespaces(multiTenant.ProjectsFor("a", all))); diff != "" {
+		t.Errorf("where tenants share the cluster (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(namespaces(all), namespaces(Rules{Account: "d", Sharing: Single}.ProjectsFor("a", all))); diff != "" {
+		t.Errorf("where they do not (-want +got):\n%s", diff)
+	}
+	for namespace, refused := range map[string]bool{"b": true, "argocd": false, "truce-system": false} {
+		a := app.App{
+			Key: app.Key{Kind: "Application", Namespace: "a", Name: "x"}, Project: &project.Project{Name: "p", Namespace: namespace},
+			Account: identity.Account{Namespace: "kube-system", Name: "admin"},
+		}
+		if got := multiTenant.Bind(a); len(got.Problems) > 0 != refused || (got.Account == a.Account) == refused {
+			t.Errorf("a project of namespace %s: as %s, problems %v", namespace, got.Account.User(), got.Problems)
+		}
+	}
 }
 
 func TestTheZeroRulesChangeNothing(t *testing.T) {

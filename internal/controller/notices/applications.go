@@ -3,6 +3,7 @@ package notices
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +14,11 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/subscription"
 )
 
-// onApplication notes an Application that has changed, or is gone.
+// onApplication notes an Application that has changed, or is gone. One of a namespace that is not served gets nothing said with the administrators' tokens.
 func (o *Outlet) onApplication(ev live.Event) {
+	if o.Subscribers != nil && !slices.Contains(o.Subscribers, ev.ID.Namespace) {
+		return
+	}
 	o.mu.Lock()
 	o.applications[ev.ID] = ev
 	o.mu.Unlock()

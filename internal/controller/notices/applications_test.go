@@ -142,3 +142,21 @@ func TestARecipientThatIsTooLongConcernsItsOwnSubscriptionAlone(t *testing.T) {
 		t.Error("no Event names the subscription")
 	}
 }
+
+// TestTenantsDoNotSubscribe: a message of Argo CD's services is sent with the administrators' tokens, to a recipient that the annotation names.
+func TestTenantsDoNotSubscribe(t *testing.T) {
+	event := func(namespace string) live.Event {
+		return live.Event{ID: object.ID{Group: "argoproj.io", Kind: "Application", Namespace: namespace, Name: "web"}}
+	}
+	for _, c := range []struct {
+		subscribers []string
+		want        int
+	}{{nil, 2}, {[]string{argoNamespace}, 1}} {
+		o := NewOutlet(Options{Subscribers: c.subscribers})
+		o.onApplication(event(argoNamespace))
+		o.onApplication(event("tenant"))
+		if len(o.applications) != c.want {
+			t.Errorf("served %v: %d Applications are judged, want %d", c.subscribers, len(o.applications), c.want)
+		}
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 	"github.com/truce-gitops/truce/internal/report/notify/subscription"
@@ -22,7 +23,7 @@ import (
 
 // The names of Argo CD's objects, and where they are in a cluster that truce works for as a whole.
 const (
-	argoNamespace     = "argocd"
+	argoNamespace     = project.ArgoNamespace
 	argoConfig        = "argocd-notifications-cm"
 	argoSecret        = "argocd-notifications-secret" //nolint:gosec // a name
 	argoOwnController = "argocd-notifications-controller"

@@ -54,6 +54,8 @@ type Options struct {
 	Windows    deliver.Windows // the zero value for the default
 	Log        *slog.Logger
 	Commit     ReadCommit // for templates and conditions of Argo CD's; nil for none
+	// Subscribers are the namespaces whose Applications may subscribe to messages of Argo CD's services; nil for all.
+	Subscribers []string
 }
 
 // ReadCommit reads a commit of the repositories that an app is from, without asking a server, until the context ends. awaited says that an error may soon be none.

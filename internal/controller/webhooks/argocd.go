@@ -16,14 +16,12 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/pattern"
+	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/source/webhook"
 )
 
 // argoPath is where Argo CD takes webhooks.
 const argoPath = "/api/webhook"
-
-// argoNamespace is where Argo CD's Secret is in a cluster that truce works for as a whole.
-const argoNamespace = "argocd"
 
 // secretsAge is how long what was read of argocd-secret serves.
 const secretsAge = 10 * time.Second
@@ -78,7 +76,7 @@ func (h *Hooks) argoSecrets(ctx context.Context) (map[string]string, bool, error
 	if time.Since(h.argoRead) < secretsAge {
 		return h.argo, h.argo != nil, nil
 	}
-	namespace := argoNamespace
+	namespace := project.ArgoNamespace
 	if h.Namespaces.Limited() {
 		namespace = h.Namespaces.Each()[0]
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/source/webhook"
 )
 
@@ -33,7 +34,7 @@ func (s secretServer) Get(_ context.Context, _ object.GVK, id object.ID) (object
 		return nil, err
 	}
 	o, there := s.secrets[id.Name]
-	if !there || id.Namespace != argoNamespace || id.Kind != "Secret" {
+	if !there || id.Namespace != project.ArgoNamespace || id.Kind != "Secret" {
 		return nil, live.ErrNotFound
 	}
 	return o, nil

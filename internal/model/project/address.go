@@ -3,6 +3,7 @@ package project
 import (
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -23,20 +24,26 @@ func normalizedAll(patterns []string) []string {
 var shortSSH = regexp.MustCompile(`^([^/@]+@)?([^/:]+):([^/0-9].*|[0-9]+[^/0-9].*)$`)
 
 // normalized is the address of a repository as those that mean the same are written alike (Argo CD): in lower case, without ".git", without a user,
-// and the short form of SSH written out.
+// with the short form of SSH written out, and without percent-encoding, which is decoded before a repository is fetched.
 func normalized(address string) string {
 	text := strings.ToLower(strings.TrimSpace(address))
 	if m := shortSSH.FindStringSubmatch(text); m != nil && !strings.Contains(text, "://") {
 		text = "ssh://" + m[2] + "/" + m[3]
 	}
 	text = strings.TrimSuffix(strings.TrimSuffix(text, "/"), ".git")
-	if u, err := url.Parse(text); err == nil && u.User != nil {
+	if u, err := url.Parse(text); err == nil && !strings.HasPrefix(text, "/") { // what begins so is a regular expression, or a path of this machine
 		u.User = nil
 		if plain, err := url.PathUnescape(u.String()); err == nil { // a pattern keeps its stars
 			return plain
 		}
 	}
 	return text
+}
+
+// hasDotSegments reports whether the path of an address has a segment that is "." or "..": what is fetched is then another address than the one that is written.
+func hasDotSegments(address string) bool {
+	text := strings.ReplaceAll(normalized(address), "\\", "/")
+	return slices.ContainsFunc(strings.Split(text, "/"), func(segment string) bool { return segment == "." || segment == ".." })
 }
 
 // matchesExpression reports whether a text matches a pattern that is a regular expression between slashes.

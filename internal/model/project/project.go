@@ -68,7 +68,7 @@ func (p Project) Refusal(m Member) string {
 		return why
 	}
 	for _, repository := range m.Repositories {
-		if !matches(normalizedAll(p.Repositories), normalized(repository), '/') {
+		if hasDotSegments(repository) || !matches(normalizedAll(p.Repositories), normalized(repository), '/') {
 			return fmt.Sprintf("application repo %s is not permitted in project '%s'", withoutCredentials(repository), p.Name)
 		}
 	}

@@ -9,6 +9,9 @@ import (
 // Default is the project of an app that names none. Where it does not exist it permits all, as the one that Argo CD creates.
 const Default = "default"
 
+// ArgoNamespace is where Argo CD, its projects and its settings are, unless it was installed elsewhere.
+const ArgoNamespace = "argocd"
+
 // Known is what is known of the projects of a cluster.
 type Known struct {
 	State   State
