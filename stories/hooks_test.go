@@ -297,6 +297,9 @@ kind: Secret
 metadata: {name: bare, namespace: %[1]s}
 stringData: {github: s3cret}`, w.ns))
 	url := w.takesWebhooks(compose.RunOptions{}) + "/api/webhook"
+	w.app("app", "./app", defaultSpec)
+	t.Cleanup(w.removeApps)
+	w.ready("app")
 	push := `{"ref":"refs/heads/main","repository":{"clone_url":"https://git.example.org/a","default_branch":"main"}}`
 	for key, want := range map[string]int{"s3cret": 200, "$hooks:github": 401, "guessed": 401, "": 401} {
 		if status, text := w.webhook(url, "push", key, push); status != want {
