@@ -91,7 +91,10 @@ type Rediscoverer interface {
 // MakePlan looks for an edit for each finding, in their order. The error is that ctx has ended, or that what was proven edit by edit does not
 // hold for all together.
 func MakePlan(ctx context.Context, b Repository, all, wanted []rules.Finding) (Plan, error) {
-	m := &planner{Repository: b, all: all, tree: newTree(b.Files), known: map[int][]render.Object{}, checked: map[int][]rules.Finding{}}
+	m := &planner{
+		Repository: b, all: all, tree: newTree(b.Files), known: map[int][]render.Object{}, checked: map[int][]rules.Finding{},
+		unrendered: map[int]func(string) bool{},
+	}
 	var p Plan
 	for _, f := range inSafeOrder(wanted) {
 		if err := ctx.Err(); err != nil {
@@ -133,6 +136,8 @@ type planner struct {
 	effects []fixEffect
 	known   map[int][]render.Object // by unit: what it gives with the tree
 	checked map[int][]rules.Finding // by unit: see judge
+	// unrendered are, by unit, the files that one which cannot be rendered may read.
+	unrendered map[int]func(string) bool
 }
 
 // fixEffect is a field of an object of a unit that a cure has taken away, or a rule's finding that it has ended.

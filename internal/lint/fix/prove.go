@@ -39,6 +39,9 @@ func (m *planner) accept(ctx context.Context, next *tree, want intent) error {
 			return err
 		}
 	}
+	if err := m.unproven(touched); err != nil {
+		return err
+	}
 	units, err := m.reread(ctx, next, touched)
 	if err != nil {
 		return err
@@ -64,6 +67,28 @@ func (m *planner) accept(ctx context.Context, next *tree, want intent) error {
 		m.known[at] = objects
 	}
 	return nil
+}
+
+// unproven refuses an edit of a file that a unit may read which cannot be rendered: what the edit would change there is not known.
+func (m *planner) unproven(touched []string) error {
+	for at, u := range m.Discovery.Units {
+		if i := slices.IndexFunc(touched, func(name string) bool { return m.mayRead(at, name) }); i >= 0 {
+			return fmt.Errorf("%s may read %s too, and cannot be rendered: %w", u.Name(), touched[i], u.Err)
+		}
+	}
+	return nil
+}
+
+// mayRead reports whether a unit that cannot be rendered may read a file; false for one that can, whose Reads say it.
+func (m *planner) mayRead(at int, name string) bool {
+	u := m.Discovery.Units[at]
+	if u.Err == nil {
+		return false
+	}
+	if m.unrendered[at] == nil {
+		m.unrendered[at] = u.MayRead(m.Files)
+	}
+	return m.unrendered[at](name)
 }
 
 // touched lists the files in which a tree differs from what was accepted so far.

@@ -126,14 +126,14 @@ func (m *planner) removeHere(ctx context.Context, f finding) (Fix, error) {
 	return c, nil
 }
 
-// own reports which files no other unit reads, and no other repository holds.
+// own reports which files no other unit reads, or may read if it could be rendered, and no other repository holds.
 func (m *planner) own(at int) func(string) bool {
 	return func(file string) bool {
 		if upstream.RepositoryRoot(file) != "" {
 			return false
 		}
 		for i, u := range m.Discovery.Units {
-			if i != at && slices.Contains(u.Reads, file) {
+			if i != at && (slices.Contains(u.Reads, file) || m.mayRead(i, file)) {
 				return false
 			}
 		}
