@@ -165,6 +165,7 @@ func (f *auditFlags) compared(ctx context.Context, do func(func(discover.Discove
 		return do(func(s discover.Discovery) []rules.Finding { return rules.InRepository(s, rules.CheckAll(s)) })
 	}
 	q := f.query
+	q.AsBase = true
 	if q.Repo != "" {
 		q.Ref = f.base
 	} else {

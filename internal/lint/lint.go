@@ -56,7 +56,7 @@ func Discover(ctx context.Context, q discover.Request, use func(discover.Discove
 	if err != nil {
 		return err
 	}
-	if len(s.Units)+len(s.Skipped) == 0 && q.Only == "" {
+	if len(s.Units)+len(s.Skipped) == 0 && q.Only == "" && !q.AsBase {
 		return exit.WithCode(exit.Usage, fmt.Errorf("audit %s: nothing in it describes an object", cmp.Or(q.Repo, q.Path)))
 	}
 	return use(s)

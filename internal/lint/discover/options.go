@@ -90,7 +90,9 @@ type Request struct {
 	Ref        string // of Repo: a branch, tag or commit; empty for HEAD
 	// Revision is one of the working tree's repository, as git names it, that is read instead of the files that lie at Path.
 	Revision string
-	Only     Dialect
+	// AsBase says that another revision is compared with this one, which may describe nothing: all is new then.
+	AsBase bool
+	Only   Dialect
 	// RemoteBases says that what kustomizations name by its address is fetched, and the charts of HelmReleases and Applications.
 	RemoteBases bool
 	// Servers may be fetched from, Repo's too.
