@@ -117,10 +117,10 @@ func respects(u *discover.Unit) bool {
 }
 
 // leftAlone reports whether the object bears a mark by which the unit's own tool does not write it again once it is there.
-func (d described) leftAlone() bool {
-	if d.unit.Dialect != discover.Flux {
-		return false
-	}
+func (d described) leftAlone() bool { return d.unit.Dialect == discover.Flux && d.leftByFlux() }
+
+// leftByFlux reports whether the object bears a mark by which Flux does not write it again once it is there.
+func (d described) leftByFlux() bool {
 	text := func(key string) string {
 		s, _ := d.object.Data.Annotation("kustomize.toolkit.fluxcd.io/" + key)
 		return strings.ToLower(s)

@@ -78,7 +78,7 @@ func immutableFindings(j *checker) []Finding {
 	before := j.before()
 	var out []Finding
 	for d := range j.described() {
-		if was, ok := before(d); ok {
+		if was, ok := before(d); ok && !d.neverChanged() {
 			out = append(out, j.frozenIn(d, was)...)
 		}
 	}
@@ -207,19 +207,33 @@ func (j *checker) frozenFinding(d described, p field.Path, message string, sev S
 	return f
 }
 
-// replaced reports whether the app asks that what cannot be changed is deleted and created again.
+// neverChanged reports whether no apply changes the object once it is there: it is not written again, or is a hook, which is made for each
+// sync. Of a bare root it is not known which tool applies it, and the annotations of each count. The hooks of an Application are not among
+// its objects.
+func (d described) neverChanged() bool {
+	if d.unit.Dialect != discover.Bare {
+		return d.leftAlone()
+	}
+	_, ofSync := d.object.Data.Annotation("argocd.argoproj.io/hook")
+	event, ofChart := d.object.Data.Annotation("helm.sh/hook")
+	return d.leftByFlux() || ofSync || ofChart && event != "crd-install"
+}
+
+// replaced reports whether the app or the object asks that what cannot be changed is deleted and created again.
 func (d described) replaced() bool {
+	force, _ := d.object.Data.Annotation("kustomize.toolkit.fluxcd.io/force")
+	byFlux := strings.EqualFold(force, "enabled")
+	own, _ := d.object.Data.Annotation("argocd.argoproj.io/sync-options")
+	byArgoCD := strings.Contains(own, "Replace=true") || strings.Contains(own, "Force=true")
 	switch d.unit.Dialect {
 	case discover.Flux:
 		whole, _ := d.unit.Resource.At("spec", "force").(bool)
-		own, _ := d.object.Data.Annotation("kustomize.toolkit.fluxcd.io/force")
-		return whole || strings.EqualFold(own, "enabled")
+		return whole || byFlux
 	case discover.ArgoCD:
-		own, _ := d.object.Data.Annotation("argocd.argoproj.io/sync-options")
 		options, _ := d.unit.Resource.At("spec", "syncPolicy", "syncOptions").([]any)
-		return strings.Contains(own, "Replace=true") || strings.Contains(own, "Force=true") || slices.Contains(options, any("Replace=true"))
+		return byArgoCD || slices.Contains(options, any("Replace=true"))
 	default:
-		return false
+		return byFlux || byArgoCD
 	}
 }
 
