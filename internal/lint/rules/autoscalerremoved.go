@@ -2,9 +2,9 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/model/field"
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -24,7 +24,7 @@ func autoscalerRemoved() rule {
 		before := j.scaledBefore()
 		var out []Finding
 		for d := range j.described() {
-			if was, ok := before[d.id()]; ok {
+			if was, ok := before(d); ok {
 				out = append(out, j.withoutScaler(d, was)...)
 			}
 		}
@@ -32,18 +32,27 @@ func autoscalerRemoved() rule {
 	}}
 }
 
-// scaledBefore is what an autoscaler in Git scaled in the base, and nothing scales now.
-func (j *checker) scaledBefore() map[object.ID]scaled {
-	out := map[object.ID]scaled{}
+// scaledBefore finds what an autoscaler in Git scaled in the base, and nothing scales now. Where the base has several objects that it may
+// have been, all of them were scaled.
+func (j *checker) scaledBefore() func(described) (scaled, bool) {
+	was, now := map[*desired.Object]scaled{}, map[*desired.Object]bool{}
 	for _, s := range newChecker(*j.base).scaling().scaled {
 		if s.by.object != nil {
-			out[s.id()] = s
+			was[s.object] = s
 		}
 	}
 	for _, s := range j.scaling().scaled {
-		delete(out, s.id())
+		now[s.object] = true
 	}
-	return out
+	inBase := j.inBase()
+	return func(d described) (scaled, bool) {
+		found := inBase(d)
+		without := func(b described) bool { _, ok := was[b.object]; return !ok }
+		if now[d.object] || len(found) == 0 || slices.ContainsFunc(found, without) {
+			return scaled{}, false
+		}
+		return was[found[0].object], true
+	}
 }
 
 // withoutScaler judges one workload whose autoscaler is gone.

@@ -85,33 +85,42 @@ func immutableFindings(j *checker) []Finding {
 	return out
 }
 
-// before finds what an object was in the base: in the unit of the same name, or, if there was no such unit, the only one of its name.
+// before finds what an object was in the base: the only one that inBase finds.
 func (j *checker) before() func(described) (object.Object, bool) {
+	all := j.inBase()
+	return func(d described) (object.Object, bool) {
+		found := all(d)
+		if len(found) != 1 {
+			return nil, false
+		}
+		return found[0].object.Data, true
+	}
+}
+
+// inBase finds what may be an object in the base: those of its name in the units of the same name, or, if there was no such unit, in all.
+// Apps of two clusters may have one name.
+func (j *checker) inBase() func(described) []described {
 	type key struct {
 		unit string
 		id   object.ID
 	}
-	units, all := map[string]bool{}, map[key][]object.Object{}
+	units, all := map[string]bool{}, map[key][]described{}
 	for i := range j.base.Units {
 		u := &j.base.Units[i]
 		units[u.Name()] = true
 		for k := range u.Objects {
 			d := described{u, &u.Objects[k]}
 			for _, name := range []string{u.Name(), ""} {
-				all[key{name, d.id()}] = append(all[key{name, d.id()}], d.object.Data)
+				all[key{name, d.id()}] = append(all[key{name, d.id()}], d)
 			}
 		}
 	}
-	return func(d described) (object.Object, bool) {
+	return func(d described) []described {
 		name := d.unit.Name()
 		if !units[name] {
 			name = ""
 		}
-		found := all[key{name, d.id()}]
-		if len(found) != 1 {
-			return nil, false
-		}
-		return found[0], true
+		return all[key{name, d.id()}]
 	}
 }
 
