@@ -51,7 +51,8 @@ func FixRepository(ctx context.Context, o fix.Request, use func(*Edits) error) e
 	defer end()
 	tree := bases.Over(place.tree)
 	again := rediscoverer{discover.Options{
-		Kinds: appKinds(), Render: bases, Charts: o.RemoteBases, Addresses: place.known, Ignored: place.ignored, Workers: workers, Progress: o.Progress,
+		Kinds: appKinds(), Render: bases, Charts: o.RemoteBases, Addresses: place.known, Ignored: place.ignored,
+		Directory: place.asked(), Workers: workers, Progress: o.Progress,
 	}}
 	s, err := again.Rediscover(ctx, tree)
 	if err != nil {
