@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"runtime/debug"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/render"
 )
@@ -51,8 +52,11 @@ func (w *process) reply(answer Answerer, f frame) error {
 	return writeFrame(w.out, kindReply, replyHead{}, output)
 }
 
-// Call has a worker answer the input. Time and Memory of the limits hold; to exceed one is an error that wraps render.ErrLimit. The
-// end of ctx ends the worker.
+// mostOfCall is how long an answer may take on the clock, however little of it the process had a processor.
+const mostOfCall = time.Minute
+
+// Call has a worker answer the input. Time and Memory of the limits hold; to exceed one is an error that wraps render.ErrLimit. Time is what
+// the process has run on a processor: an answer only computes, and is not refused because the machine is busy. The end of ctx ends the worker.
 func (p *Pool) Call(ctx context.Context, input []byte, limits render.Limits) ([]byte, error) {
 	w, err := p.take(ctx)
 	if err != nil {
@@ -68,9 +72,9 @@ func (p *Pool) Call(ctx context.Context, input []byte, limits render.Limits) ([]
 }
 
 func (w *worker) call(ctx context.Context, input []byte, limits render.Limits) (output []byte, reusable bool, err error) {
-	timed, cancel := context.WithTimeoutCause(ctx, limits.Time, errTime)
+	timed, cancel := context.WithTimeoutCause(ctx, mostOfCall, errTime)
 	defer cancel()
-	watch := w.guard(timed, limits.Memory)
+	watch := w.guard(timed, limits.Memory, w.processor(limits.Time))
 	var head replyHead
 	output, err = w.exchange(input, limits, &head)
 	if stopped := watch(); stopped != nil {

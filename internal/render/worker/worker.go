@@ -90,7 +90,7 @@ func (w *worker) build(ctx context.Context, r render.Request) (res render.Result
 	limits := r.Limits.OrDefault()
 	timed, cancel := context.WithTimeoutCause(ctx, limits.Time, errTime)
 	defer cancel()
-	watch := w.guard(timed, limits.Memory)
+	watch := w.guard(timed, limits.Memory, nil)
 	done, err := w.converse(timed, r, limits)
 	stopped := watch()
 	if over := timed.Err(); stopped == nil && over != nil && errors.Is(done.err, over) {
@@ -129,9 +129,25 @@ func explain(stopped error, l render.Limits) error {
 	return stopped
 }
 
-// guard kills the worker when ctx ends or its memory passes the limit. The returned function ends the watch and reports
+// processorLimit is until when a worker may go on, by the time that it has run on a processor and by the clock: both must have passed.
+// Where it is nil, the clock alone counts.
+type processorLimit struct {
+	used  time.Duration
+	clock time.Time
+}
+
+// processor allows the worker d more.
+func (w *worker) processor(d time.Duration) *processorLimit {
+	return &processorLimit{used: processorTime(w.cmd.Process.Pid) + d, clock: time.Now().Add(d)}
+}
+
+func (l *processorLimit) isPassed(pid int) bool {
+	return l != nil && time.Now().After(l.clock) && processorTime(pid) > l.used
+}
+
+// guard kills the worker when ctx ends or it passes a limit. The returned function ends the watch and reports
 // why the worker was killed, if it was.
-func (w *worker) guard(ctx context.Context, memory int64) func() error {
+func (w *worker) guard(ctx context.Context, memory int64, processor *processorLimit) func() error {
 	quit := make(chan struct{})
 	var wg sync.WaitGroup
 	var why error
@@ -147,9 +163,7 @@ func (w *worker) guard(ctx context.Context, memory int64) func() error {
 			case <-ctx.Done():
 				why = context.Cause(ctx)
 			case <-tick.C:
-				if resident(w.cmd.Process.Pid) > memory {
-					why = errMemory
-				}
+				why = w.passed(memory, processor)
 			}
 		}
 		_ = w.cmd.Process.Kill() // it may have ended by itself
@@ -159,6 +173,16 @@ func (w *worker) guard(ctx context.Context, memory int64) func() error {
 		wg.Wait()
 		return why
 	}
+}
+
+func (w *worker) passed(memory int64, processor *processorLimit) error {
+	switch pid := w.cmd.Process.Pid; {
+	case resident(pid) > memory:
+		return errMemory
+	case processor.isPassed(pid):
+		return errTime
+	}
+	return nil
 }
 
 // outcome is what a worker said at the end of a build.

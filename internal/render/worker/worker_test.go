@@ -31,7 +31,20 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "render-worker" {
 		os.Exit(RunWorker(naughty{&kustomize.Renderer{Plain: plain.Renderer{}}}, os.Stdin, os.Stdout))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "answer-worker" {
+		os.Exit(ServeAnswers(naughtyAnswer, os.Stdin, os.Stdout))
+	}
 	os.Exit(m.Run())
+}
+
+// naughtyAnswer computes for ever, or has no processor for much longer than a test allows it one.
+func naughtyAnswer(ctx context.Context, input []byte) ([]byte, error) {
+	for string(input) == "compute" {
+	}
+	idle, cancel := context.WithTimeout(ctx, 2*processorTimeOfTests)
+	defer cancel()
+	<-idle.Done()
+	return input, nil
 }
 
 // naughty does what the path says, else what the real builder does.
@@ -205,6 +218,26 @@ func TestABuildMayUseNoMoreThanThePoolGives(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"ConfigMap my-a a.yaml:1"}, names(mustRender(t, p, shop()))); diff != "" {
 		t.Error(diff)
+	}
+}
+
+const processorTimeOfTests = time.Second / 2 // more than a process takes to start
+
+// TestAnAnswerIsAllowedTimeOnAProcessor: on a busy machine it waits for one for longer than it computes.
+func TestAnAnswerIsAllowedTimeOnAProcessor(t *testing.T) {
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPool(Options{Executable: exe, Args: []string{"answer-worker"}, Size: 1})
+	t.Cleanup(p.Close)
+	limits := render.Limits{Time: processorTimeOfTests}
+	if got, err := p.Call(t.Context(), []byte("wait"), limits); string(got) != "wait" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	var slow interface{ Timeout() bool }
+	if _, err := p.Call(t.Context(), []byte("compute"), limits); !errors.Is(err, render.ErrLimit) || !errors.As(err, &slow) {
+		t.Errorf("got %v", err)
 	}
 }
 

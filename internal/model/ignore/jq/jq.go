@@ -2,8 +2,8 @@
 //
 // In: expressions as Argo CD's ignoreDifferences takes them (what del(expression) would delete), Git's object and the live one.
 // Out: for each expression the paths that jq's path(expression) gives in the two, or why there are none.
-// Promise: expressions are parsed and run in a worker process only, with a second each and with a limit on memory; none of them can
-// hurt the process that asks, reach the network, a file or the environment, or delay the others by more than that second. An error
+// Promise: expressions are parsed and run in a worker process only, with a second of a processor's time each and with a limit on memory; none
+// of them can hurt the process that asks, reach the network, a file or the environment, or take that time from the others. An error
 // about a Secret quotes nothing of it.
 // Not here: what a selected field means (ignore), the worker's processes (render/worker).
 package jq
@@ -24,18 +24,20 @@ import (
 
 // The limits of one expression on one object.
 const (
-	// Time is how long it may run; Argo CD's default (controller.ignore.normalizer.jq.timeout) is the same.
+	// Time is how long it may run on a processor; Argo CD's default (controller.ignore.normalizer.jq.timeout) is the same on the clock,
+	// by which a busy machine would refuse an expression that is quick.
 	Time = time.Second
 	// Memory is what the worker process may hold, in bytes: the objects, the expression's values, and the program itself.
 	Memory = 256 << 20
 
 	maxQuery = 4 << 10 // bytes of an expression: what it can nest is bounded by it
 	maxPaths = 1000    // that it may select in one object
-	grace    = 2 * time.Second
+	// start is what a process may need beside the expressions, which begins with the first of them.
+	start = 500 * time.Millisecond
 )
 
 // Worker runs one request of Evaluator in a process of its own, and gives its answer back: Answer must run there. A process that
-// needs more than the limits is ended; the error then wraps ErrLimit.
+// needs more than the limits is ended; the error then wraps ErrLimit, and where it is the time has a method Timeout that says so.
 type Worker func(ctx context.Context, input []byte, limits Limits) ([]byte, error)
 
 // ErrLimit is wrapped by the error of a request that needed more than its Limits.
@@ -43,8 +45,8 @@ var ErrLimit = errors.New("over its limits")
 
 // Limits are those of one request.
 type Limits struct {
-	Time   time.Duration
-	Memory int64 // bytes
+	Time   time.Duration // on a processor
+	Memory int64         // bytes
 }
 
 // Evaluator asks a worker. It is safe for concurrent use.
@@ -67,7 +69,6 @@ type answer struct {
 	Git, Live  []field.Pointer `json:",omitempty"`
 	Positional bool            `json:",omitempty"`
 	Err        string          `json:",omitempty"`
-	Slow       bool            `json:",omitempty"`
 }
 
 // Select implements reconcile.Queries.
@@ -133,7 +134,7 @@ func (e *Evaluator) askAll(ctx context.Context, r request, queries []string, out
 	answers, err := e.ask(ctx, r, queries)
 	if err == nil {
 		for i, q := range queries {
-			out[q] = e.taken(q, answers[i])
+			out[q] = answers[i].taken()
 		}
 		return nil
 	}
@@ -158,7 +159,7 @@ func (e *Evaluator) ask(ctx context.Context, r request, queries []string) ([]ans
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	output, err := e.Worker(ctx, input, Limits{Time: time.Duration(len(queries))*Time + grace, Memory: Memory})
+	output, err := e.Worker(ctx, input, Limits{Time: time.Duration(len(queries))*Time + start, Memory: Memory})
 	if err != nil {
 		return nil, err
 	}
@@ -172,13 +173,10 @@ func (e *Evaluator) ask(ctx context.Context, r request, queries []string) ([]ans
 	return back.Answers, nil
 }
 
-func (e *Evaluator) taken(query string, a answer) ignore.Answer {
+func (a answer) taken() ignore.Answer {
 	out := ignore.Answer{Git: a.Git, Live: a.Live, Positional: a.Positional}
 	if a.Err != "" {
 		out.Err = errors.New(a.Err)
-	}
-	if a.Slow {
-		out.Err = e.spoil(query, errSlow)
 	}
 	return out
 }

@@ -196,7 +196,7 @@ func TestAnExpressionThatRanIntoALimitRestsForAMinute(t *testing.T) {
 		runs := 0
 		e := &jq.Evaluator{Worker: func(context.Context, []byte, jq.Limits) ([]byte, error) {
 			runs++
-			return []byte(`{"Answers":[{"Slow":true}]}`), nil
+			return nil, slowError{}
 		}}
 		const query = "last(range(1e12))"
 		const want = "fails: it ran for longer than 1s"
@@ -211,6 +211,12 @@ func TestAnExpressionThatRanIntoALimitRestsForAMinute(t *testing.T) {
 		}
 	})
 }
+
+type slowError struct{}
+
+func (slowError) Error() string { return "took longer" }
+func (slowError) Timeout() bool { return true }
+func (slowError) Unwrap() error { return jq.ErrLimit }
 
 func TestAnErrorQuotesNothingOfASecret(t *testing.T) {
 	e := newEvaluator(t)

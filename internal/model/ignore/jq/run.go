@@ -62,8 +62,6 @@ func runQuery(ctx context.Context, query string, git, live any) (a answer) {
 	if err != nil {
 		return answer{Err: err.Error()}
 	}
-	ctx, cancel := context.WithTimeout(ctx, Time)
-	defer cancel()
 	a = answer{Positional: countsItems(parsed)}
 	if git == nil && live == nil {
 		return a.with(onNothing(ctx, code))
@@ -81,18 +79,15 @@ func runQuery(ctx context.Context, query string, git, live any) (a answer) {
 // onNothing finds out what is wrong with an expression whatever it runs on. That it fails without an object says nothing of that.
 func onNothing(ctx context.Context, code *gojq.Code) error {
 	_, err := selected(ctx, code, nil)
-	if errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errRoot) || errors.Is(err, errMany) {
+	if errors.Is(err, errRoot) || errors.Is(err, errMany) {
 		return err
 	}
 	return nil
 }
 
 func (a answer) with(err error) answer {
-	switch {
-	case err == nil:
+	if err == nil {
 		return a
-	case errors.Is(err, context.DeadlineExceeded):
-		return answer{Slow: true}
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n") // one of the two objects is enough
 	return answer{Err: text}

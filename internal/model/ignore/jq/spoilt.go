@@ -15,7 +15,7 @@ const maxSpoilt = 1000
 
 var (
 	errSlow = fmt.Errorf("it ran for longer than %s", Time)
-	errLost = errors.New("it needed more time or memory than an expression may")
+	errFat  = errors.New("it needed more memory than an expression may")
 )
 
 // spoilt are the expressions that ran into a limit lately.
@@ -41,12 +41,13 @@ func (s *spoilt) error(query string, now time.Time) error {
 
 // spoil notes an expression that has ended its worker, and returns what is said of it. What else stops a worker, such as a machine
 // without room for another process, is not the expression's fault.
-func (e *Evaluator) spoil(query string, err error) error {
-	switch {
-	case errors.Is(err, ErrLimit):
-		err = fmt.Errorf("%w: %w", errLost, err)
-	case !errors.Is(err, errSlow):
-		return err
+func (e *Evaluator) spoil(query string, cause error) error {
+	if !errors.Is(cause, ErrLimit) {
+		return cause
+	}
+	err := errFat
+	if slow := (interface{ Timeout() bool })(nil); errors.As(cause, &slow) && slow.Timeout() {
+		err = errSlow
 	}
 	s := &e.spoilt
 	s.mu.Lock()
