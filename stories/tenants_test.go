@@ -257,3 +257,40 @@ func TestAPermissionThatComesLateIsFound(t *testing.T) {
 	a.lets("default", a.ns, allOfConfigMaps)
 	a.ready("ours")
 }
+
+// TestAProjectOfAnotherTenantBoundsNoApplication: one that admits all namespaces neither stops the Applications of the administrators' project of its name, nor
+// gives one of them the rights of an account that it names.
+func TestAProjectOfAnotherTenantBoundsNoApplication(t *testing.T) {
+	w, a, b := tenants(t, map[string]string{
+		"app/cm.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}}\n",
+	})
+	a.lets("default", a.ns, allOfConfigMaps)
+	const all = `sourceRepos: ["*"], destinations: [{server: "*", namespace: "*"}], sourceNamespaces: ["*"]`
+	w.project("team", all)
+	b.project("team", all+`, destinationServiceAccounts: [{server: "*", namespace: "*", defaultServiceAccount: "`+w.ns+`:default"}]`)
+	b.project("open", all+`, destinationServiceAccounts: [{server: "*", namespace: "*", defaultServiceAccount: "`+w.ns+`:default"}]`)
+	in := func(name, project string) string {
+		return replace(t, a.applicationText(name, "app", automated), "project: default", "project: "+project)
+	}
+	a.Apply(t, in("web", "team"))
+	t.Cleanup(a.removeApps)
+	a.inSync("web")
+	a.Apply(t, in("greedy", "open"))
+	a.argoCondition("greedy", "InvalidSpecError", "Application referencing project open which does not exist")
+	if got := a.users("configmaps"); !slices.Equal(got, []string{a.user("default")}) {
+		t.Errorf("requests about the tenant's objects were made as %v", got)
+	}
+}
+
+// TestATenantKeepsNoReleaseFromAnotherByNamingIt: the HelmRelease of the namespace where the release is stored has it, although the other one is older.
+func TestATenantKeepsNoReleaseFromAnotherByNamingIt(t *testing.T) {
+	_, a, b := tenants(t, map[string]string{
+		"charts/web/Chart.yaml":       "{apiVersion: v2, name: web, version: 1.0.0}\n",
+		"charts/web/templates/a.yaml": "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm}}\n",
+	})
+	a.lets("default", a.ns, `{apiGroups: [""], resources: [configmaps, secrets], verbs: ["*"]}`)
+	b.release("greedy", "  releaseName: web\n  storageNamespace: "+a.ns+"\n")
+	b.helmFails("greedy", "cannot list resource")
+	a.release("web", "")
+	a.released("web", 1, "1.0.0")
+}

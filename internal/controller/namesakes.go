@@ -7,15 +7,15 @@ import (
 	"github.com/truce-gitops/truce/internal/reconcile"
 )
 
-// OfRelease implements the Namesakes of reconcile.Dependencies. An app that may store nothing there, as its reach says, is none: a tenant cannot keep another
-// tenant's release by naming it.
+// OfRelease implements the Namesakes of reconcile.Dependencies. An app in the namespace where the release is stored goes before those that name that namespace
+// from elsewhere: a tenant does not keep another one from its release by naming it. Else the older custom resource goes first.
 func (c *Controller) OfRelease(a app.App) []reconcile.Namesake {
 	own := c.targets.at(a.Key)
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	var all []*appEntry
 	for key, e := range c.appSet {
-		if r := e.app.Release; r != nil && key != a.Key && r.Name == a.Release.Name && r.Storage == a.Release.Storage && own.isSame(c.targets.at(key)) && e.app.Reach.Covers(key.Namespace, r.Storage) {
+		if r := e.app.Release; r != nil && key != a.Key && r.Name == a.Release.Name && r.Storage == a.Release.Storage && own.isSame(c.targets.at(key)) {
 			all = append(all, e)
 		}
 	}
@@ -27,11 +27,11 @@ func (c *Controller) OfRelease(a app.App) []reconcile.Namesake {
 	out := make([]reconcile.Namesake, 0, len(all))
 	for _, e := range all {
 		at, name := c.createdAt(e), e.app.Key.String()
-		isOlder := at < created || at == created && strings.Compare(name, a.Key.String()) < 0
+		goesFirst := at < created || at == created && strings.Compare(name, a.Key.String()) < 0
 		if home := e.app.Key.Namespace == a.Release.Storage; home != (a.Key.Namespace == a.Release.Storage) {
-			isOlder = home // where one is in the namespace of the release, it goes before those that name that namespace from elsewhere
+			goesFirst = home
 		}
-		out = append(out, reconcile.Namesake{Key: e.app.Key, Known: e.app.Release.Known, IsOlder: isOlder})
+		out = append(out, reconcile.Namesake{Key: e.app.Key, Known: e.app.Release.Known, GoesFirst: goesFirst})
 	}
 	return out
 }

@@ -12,9 +12,9 @@ import (
 
 // Namesake is another app that asks for a release of the same name, stored in the same namespace of the same cluster.
 type Namesake struct {
-	Key     app.Key
-	Known   map[int]string // as Known of its release
-	IsOlder bool           // it goes before: it is in the namespace of the release and the other is not, or its custom resource is older
+	Key       app.Key
+	Known     map[int]string // as Known of its release
+	GoesFirst bool           // it has the release where nothing is stored
 }
 
 // releaseHolders are the apps that wait for another one to give up a release. Waiting costs nothing: the end of each run of that one, and its end,
@@ -61,7 +61,7 @@ func (r *appRun) refuseHeld() error {
 }
 
 // holder returns the other app that has the release: the one for which it was stored, as the stored release says or else its custom resource; where
-// nothing is stored, the older one.
+// nothing is stored, the one that goes first.
 func (r *appRun) holder() (app.Key, bool) {
 	if r.engine.Namesakes == nil {
 		return app.Key{}, false
@@ -75,7 +75,7 @@ func (r *appRun) holder() (app.Key, bool) {
 			return key, key != self
 		}
 	}
-	return firstOf(others, func(n Namesake) bool { return n.IsOlder })
+	return firstOf(others, func(n Namesake) bool { return n.GoesFirst })
 }
 
 // storedFor returns for which of some apps the release was stored.

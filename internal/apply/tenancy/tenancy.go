@@ -162,10 +162,6 @@ func reachProblems(a app.App) []app.Problem {
 				"can't deploy to namespace %s: %s is not in a namespace of the administrators, and may only deploy to its own", to, a.Key)}}
 		}
 	}
-	if s := a.Release; s != nil && s.Storage != "" && !a.Reach.Covers(a.Key.Namespace, s.Storage) {
-		return []app.Problem{{Denied: true, Reason: fmt.Sprintf(
-			"can't store releases in namespace %s: %s is not in a namespace of the administrators, and may only write to its own", s.Storage, a.Key)}}
-	}
 	if a.DefaultNamespace.Make && !a.Reach.Covers(a.Key.Namespace, "") {
 		return []app.Problem{{Denied: true, Reason: noNamespaces}}
 	}
