@@ -47,7 +47,7 @@ var parts = []part{
 	{name: "rbac-objects", from: "rbac/objects", when: `and .Values.rbac.create (ne .Values.mode "observe") (not .Values.namespaces) (eq .Values.rbac.objects "all-kinds")`},
 	{name: "rbac-cluster-admin", from: "rbac/cluster-admin", when: `and .Values.rbac.create (ne .Values.mode "observe") (not .Values.namespaces) (eq .Values.rbac.objects "cluster-admin")`},
 	{name: "rbac-observe", from: "rbac/observe", when: `and .Values.rbac.create (eq .Values.mode "observe") (not .Values.namespaces)`},
-	{name: "rbac-tenants", from: "rbac/tenants", when: "and .Values.rbac.create .Values.multiTenant.enabled"},
+	{name: "rbac-tenants", from: "rbac/tenants", when: "and .Values.rbac.create (or .Values.multiTenant.enabled .Values.rbac.tenants)"},
 	{name: "rbac-namespaces-roles", from: "rbac/one-namespace", when: "and .Values.rbac.create .Values.namespaces", keep: []string{"ClusterRole/truce-controller", "ClusterRole/truce-objects"}},
 	{
 		name: "rbac-namespaces", from: "rbac/one-namespace", when: ".Values.rbac.create", each: ".Values.namespaces",

@@ -3,9 +3,12 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,6 +214,35 @@ func TestTheChartRefusesWhatItsRolesDoNotFit(t *testing.T) {
 		v["rbac"] = values{"create": false}
 		if _, err := offline(t, v); err != nil {
 			t.Errorf("%s, with roles of the user's own: %v", want, err)
+		}
+	}
+}
+
+// TestAppsWithAnAccountMayBeInstalledWithoutTenants: truce impersonates the accounts that apps name.
+func TestAppsWithAnAccountMayBeInstalledWithoutTenants(t *testing.T) {
+	const role = "ClusterRole/truce-tenants"
+	if out := objects(t, template(t, values{})); out[role] != nil {
+		t.Error("the role is there by default")
+	}
+	if out := objects(t, template(t, values{"rbac": values{"tenants": true}})); out[role] == nil {
+		t.Errorf("no role of tenants in %v", slices.Sorted(maps.Keys(out)))
+	}
+}
+
+// TestTheDocumentsNameEveryDefinition: who installs truce beside another tool learns here which kinds it brings, and who removes it which go.
+func TestTheDocumentsNameEveryDefinition(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(deploy, "../docs/install.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| `enforce` .*$").FindString(string(page))
+	for name, d := range objects(t, template(t, values{})) {
+		if !strings.HasPrefix(name, "CustomResourceDefinition/") {
+			continue
+		}
+		kind := d["spec"].(values)["names"].(values)["kind"].(string)
+		if !regexp.MustCompile(`\b` + kind + `\b`).MatchString(row) {
+			t.Errorf("docs/install.md says nothing of %s", kind)
 		}
 	}
 }
