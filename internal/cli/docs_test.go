@@ -27,7 +27,7 @@ var shows = map[string][]string{
 
 const pageHead = `# Commands about apps
 
-An app is a Flux Kustomization or an Argo CD Application; the commands are the same for both. This page is
+An app is a Kustomization or a HelmRelease of Flux, or an Application of Argo CD; the commands are the same for all. This page is
 generated (make golden) from the program's --help and from the outputs that its tests compare.
 
 ## Called as argocd

@@ -3,6 +3,7 @@ package registry_test
 import (
 	"fmt"
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -33,6 +34,20 @@ func swept(in decide.PruneInput, labels, annotations map[string]any) string {
 		return "held: " + strings.ReplaceAll(s.Held, s.Token, "TOKEN")
 	}
 	return "deleted"
+}
+
+// TestTheDocumentsNameEveryMarkThatKeepsAnObject: the marks of all tools hold for every app, which the users of one do not expect.
+func TestTheDocumentsNameEveryMarkThatKeepsAnObject(t *testing.T) {
+	page, err := os.ReadFile("../../../docs/opt-outs.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, part, _ := strings.Cut(string(page), "## What keeps a live object")
+	for _, r := range registry.PruneRules() {
+		if !strings.Contains(part, r.Key) || !strings.Contains(strings.ToLower(part), strings.ToLower(r.Value)) {
+			t.Errorf("docs/opt-outs.md does not say that %s: %s keeps an object", r.Key, r.Value)
+		}
+	}
 }
 
 func TestAnObjectSaysItselfWhetherItIsPruned(t *testing.T) {
