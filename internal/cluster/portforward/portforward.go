@@ -20,7 +20,8 @@ import (
 	"k8s.io/streaming/pkg/httpstream"
 )
 
-// OpenForward forwards a free local port to namespace/pod:port through the API server, as kubectl port-forward does.
+// OpenForward forwards a free local port to namespace/pod:port through the API server, as kubectl port-forward does. It returns when ctx ends: a
+// connection that is opened after that is closed at once.
 func OpenForward(ctx context.Context, config *rest.Config, to string) (address string, stop func(), err error) {
 	namespace, rest, _ := strings.Cut(to, "/")
 	pod, port, _ := strings.Cut(rest, ":")
@@ -41,6 +42,9 @@ func OpenForward(ctx context.Context, config *rest.Config, to string) (address s
 	case err := <-ended:
 		cancel()
 		return "", nil, fmt.Errorf("forward a port to pod %s/%s: %w", namespace, pod, err)
+	case <-ctx.Done(): // the dialer knows no context
+		cancel()
+		return "", nil, fmt.Errorf("forward a port to pod %s/%s: %w", namespace, pod, ctx.Err())
 	}
 	stop = func() { cancel(); <-ended } //nolint:errcheck // its error is that it was stopped
 	ports, err := f.GetPorts()
