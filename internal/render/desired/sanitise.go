@@ -132,6 +132,7 @@ var (
 	}
 	quantityFields = map[string]bool{
 		"emptyDir.sizeLimit": true, "target.averageValue": true, "target.value": true, "resourceFieldRef.divisor": true,
+		"scaleUp.tolerance": true, "scaleDown.tolerance": true,
 		".maximumVolumeSize": true, ".capacity": true, // CSIStorageCapacity
 	}
 )
