@@ -141,8 +141,8 @@ func (t *target) reserve(group string) {
 	}
 }
 
-// onWatchAllowed implements kindListener: it runs the apps whose objects may be watched now.
-func (t *target) onWatchAllowed(p watchKey) {
+// onPermissionChanged implements kindListener: it runs the apps whose objects may be watched now, or no more.
+func (t *target) onPermissionChanged(p watchKey) {
 	t.c.recoverPanic("watch", p.gvk.String(), func() {
 		for _, key := range t.engine.AppsWithObjects(live.Interest{GVK: p.gvk, Namespace: p.namespace}) {
 			t.c.EnqueueApp(key)

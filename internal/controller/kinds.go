@@ -61,8 +61,8 @@ func (a apiServer) ClusterWide(gvk object.GVK) bool {
 type kindListener interface {
 	// onWatchBegun is called with each kind that comes under watch.
 	onWatchBegun(watchKey)
-	// onWatchAllowed is called when a watch that was refused has its first list after all.
-	onWatchAllowed(watchKey)
+	// onPermissionChanged is called when a watch that was refused has its first list after all, and when one that has listed may not watch.
+	onPermissionChanged(watchKey)
 	// onWatchesChanged is called when a kind comes under watch or leaves.
 	onWatchesChanged()
 }
@@ -108,8 +108,8 @@ func (k *kinds) at(gvk object.GVK, namespace string) watchKey {
 // and the run is tried again.
 const listedWithin = 75 * time.Second
 
-// Ensure starts a watch of what the interest names if there is none, and waits for its first list; live.ErrRefused is an answer, too, and
-// so is live.ErrUnknownKind of a kind that leaves the server meanwhile.
+// Ensure starts a watch of what the interest names if there is none, and waits for its first list; live.ErrRefused is an answer, too, also of
+// what may be listed and not watched, and so is live.ErrUnknownKind of a kind that leaves the server meanwhile.
 // Who claims something there is known before that.
 func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
 	if err := k.server.Served(i.GVK); err != nil {
@@ -130,8 +130,37 @@ func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
 	case err != nil:
 		k.awaitPermission(p, w)
 		return fmt.Errorf("%w: %w", live.ErrRefused, err)
+	case w.isRefused():
+		return fmt.Errorf("%w: %w", live.ErrRefused, w.Err())
 	}
 	return nil
+}
+
+// isRefused reports whether the watch has listed and may not watch: it lists again and again, with growing pauses.
+func (w runningWatch) isRefused() bool {
+	select {
+	case <-w.Synced():
+		return apierrors.IsForbidden(w.Err())
+	default:
+		return false
+	}
+}
+
+// reportRefusals reports each time that the watch may not watch what it has listed, until it ends: a run may end before the server has refused.
+func (k *kinds) reportRefusals(p watchKey, w runningWatch) {
+	refused := false
+	for {
+		failed := w.Failed()
+		before := refused
+		if refused = w.isRefused(); refused && !before {
+			k.listener.onPermissionChanged(p)
+		}
+		select {
+		case <-failed:
+		case <-w.ended:
+			return
+		}
+	}
 }
 
 // awaitPermission reports when a refused watch is permitted: its retries go on meanwhile.
@@ -153,7 +182,7 @@ func (k *kinds) awaitPermission(p watchKey, w runningWatch) {
 		delete(k.refused, p)
 		k.mu.Unlock()
 		if allowed {
-			k.listener.onWatchAllowed(p)
+			k.listener.onPermissionChanged(p)
 		}
 	}()
 }
@@ -174,6 +203,7 @@ func (k *kinds) watch(p watchKey, i live.Interest) runningWatch {
 	i.Depth = live.DepthOf(i.GVK)
 	w := runningWatch{k.watcher.Watch(ctx, i, k.objects.OnEvent), i, end, ctx.Done()}
 	go w.reportLists(k.objects)
+	go k.reportRefusals(p, w)
 	k.watches[p] = w
 	k.listener.onWatchesChanged()
 	if ok {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"sync"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -15,9 +16,10 @@ import (
 type store struct {
 	interest live.Interest
 	handle   func(live.Event)
-	known    *known // enough to find what is gone after a new list
-	lists    int    // that have arrived whole
-	complete uint64 // the resourceVersion up to which known has all there was; 0 before the era's first list
+	known    *known    // enough to find what is gone after a new list
+	lists    int       // that have arrived whole
+	listed   time.Time // when the last one had
+	complete uint64    // the resourceVersion up to which known has all there was; 0 before the era's first list
 	attempt  attempt
 	synced   chan struct{}
 	streamed streamed
@@ -173,7 +175,7 @@ func (s *store) goneAll() {
 // Transformer hands on each object of a streamed list (KEP-3157) as it arrives: the reflector would keep all of them until the last has.
 func (s *store) Transformer() cache.TransformFunc {
 	return func(obj any) (any, error) {
-		o, err := s.listed(obj)
+		o, err := s.readListed(obj)
 		if err != nil {
 			return nil, err
 		}
@@ -184,8 +186,8 @@ func (s *store) Transformer() cache.TransformFunc {
 	}
 }
 
-// listed reads an object of a list. It fails when the server's data has gone back.
-func (s *store) listed(obj any) (object.Object, error) {
+// readListed reads an object of a list. It fails when the server's data has gone back.
+func (s *store) readListed(obj any) (object.Object, error) {
 	if s.attempt.err != nil {
 		return nil, s.attempt.err
 	}
@@ -212,7 +214,7 @@ func (s *store) Replace(list []any, resourceVersion string) error {
 			delete(missing, s.known.id(place{t.Namespace, t.Name}))
 			continue
 		}
-		o, err := s.listed(obj)
+		o, err := s.readListed(obj)
 		if err != nil {
 			return err
 		}
@@ -228,7 +230,7 @@ func (s *store) Replace(list []any, resourceVersion string) error {
 	for id, uid := range missing {
 		s.gone(s.stub(id, uid))
 	}
-	s.complete = parseVersion(resourceVersion)
+	s.complete, s.listed = parseVersion(resourceVersion), time.Now()
 	if s.lists++; s.lists == 1 {
 		close(s.synced)
 	}

@@ -27,8 +27,9 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// Pauses between attempts of a watch that does not come to a list. They double up to the longest, with jitter: a thousand
-// watches must not fall on a server that has just come back.
+// Pauses between attempts to list and watch. They double up to the longest, with jitter: a thousand watches must not fall on a server that has just
+// come back. After a watch that has gone on for longer than the longest pause they begin with the first: a list alone is no success, since a
+// server may refuse or end each watch after it.
 const (
 	firstPause   = 100 * time.Millisecond
 	longestPause = 15 * time.Second
@@ -94,7 +95,7 @@ func (l listing) keepWatching(ctx context.Context) {
 		case errors.Is(err, live.ErrUnknownKind):
 			s.goneAll()
 			pause = min(pause, unservedWait)
-		case s.lists > lists:
+		case s.lists > lists && time.Since(s.listed) > longestPause:
 			pause = firstPause
 		}
 		if err != nil {
@@ -120,7 +121,10 @@ func (l listing) listWatch() *cache.ListWatch {
 	return &cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := l.list(ctx, o)
-			return list, l.explain(err)
+			if err != nil {
+				return nil, l.explain(err)
+			}
+			return list, nil // what the last watch ended with holds until another one begins
 		},
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
 			if err := l.store.streamed.begin(o); err != nil {

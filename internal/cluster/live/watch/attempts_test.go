@@ -1,0 +1,81 @@
+package watch_test
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/rest"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/watch"
+)
+
+// listable is an API server whose ConfigMaps can be listed. It counts the whole lists; stream answers each watch.
+type listable struct {
+	lists  atomic.Int64
+	stream func() (int, string)
+}
+
+// RoundTrip implements http.RoundTripper.
+func (s *listable) RoundTrip(r *http.Request) (*http.Response, error) {
+	q := r.URL.Query()
+	switch {
+	case r.URL.Path == "/api/v1":
+		return answer(r, http.StatusOK, `{"kind":"APIResourceList","apiVersion":"v1","groupVersion":"v1","resources":[{"name":"configmaps","kind":"ConfigMap","namespaced":true,"verbs":["list"]}]}`), nil
+	case q.Has("sendInitialEvents"):
+		return answer(r, http.StatusUnprocessableEntity, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422}`), nil
+	case q.Get("watch") != "":
+		code, body := s.stream()
+		return answer(r, code, body), nil
+	}
+	if q.Get("limit") != "1" { // which asks for the server's resourceVersion alone
+		s.lists.Add(1)
+	}
+	return answer(r, http.StatusOK, `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"7"},"items":[]}`), nil
+}
+
+func answer(r *http.Request, code int, body string) *http.Response {
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}
+}
+
+// TestAKindThatCannotBeWatchedIsListedEverMoreRarely: each attempt comes to a list, and ends right after it.
+func TestAKindThatCannotBeWatchedIsListedEverMoreRarely(t *testing.T) {
+	for name, c := range map[string]struct {
+		stream    func() (int, string)
+		forbidden bool // what Err says at any time
+	}{
+		"the watch is refused": {func() (int, string) {
+			return http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
+		}, true},
+		"a proxy ends each stream at once": {func() (int, string) { return http.StatusOK, "" }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &listable{stream: c.stream}
+				client, err := cluster.NewClient(&rest.Config{Host: "https://server.example", Transport: s})
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := watch.Watcher{Cluster: client}.Watch(t.Context(), live.Interest{GVK: configMaps, Depth: live.Full}, func(live.Event) {})
+				<-w.Synced()
+				time.Sleep(time.Minute)
+				if got := s.lists.Load(); got > 16 {
+					t.Errorf("listed %d times within a minute", got)
+				}
+				if got := apierrors.IsForbidden(w.Err()); got != c.forbidden {
+					t.Errorf("error %v", w.Err())
+				}
+			})
+		})
+	}
+}
