@@ -18,11 +18,19 @@ const claimsConfig = "truce-claims"
 
 var configMaps = object.GVK{Version: "v1", Kind: "ConfigMap"}
 
-// catalogue is what claimants are recognised by at present: the last one that could be read.
-func (c *Controller) catalogue() *claim.Catalogue {
+// catalogue returns what claimants are recognised by at present: the last catalogue that could be read. The channel is closed when another one
+// replaces it.
+func (c *Controller) catalogue() (*claim.Catalogue, <-chan struct{}) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	return c.claims
+	return c.claims, c.replaced
+}
+
+func (c *Controller) setCatalogue(next *claim.Catalogue) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	close(c.replaced)
+	c.claims, c.replaced = next, make(chan struct{})
 }
 
 // watchCatalogue keeps the catalogue in step with the ConfigMap. A malformed one is reported, and changes nothing.
@@ -42,9 +50,7 @@ func (c *Controller) watchCatalogue(ctx context.Context) {
 			c.refuseClaims(ev.Object, err)
 			return
 		}
-		c.mu.Lock()
-		c.claims = next
-		c.mu.Unlock()
+		c.setCatalogue(next)
 		for _, t := range c.targets.all() {
 			t.claimWork.Add(changedCatalogue)
 		}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
-	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 )
@@ -28,6 +27,8 @@ type claimants struct {
 
 	tolerant bool          // a kind that may not be listed holds up no other, as where only some namespaces are watched
 	turn     chan struct{} // holds a token while kinds are asked for and come under watch
+
+	recognising sync.Mutex // held while a catalogue is taken in
 
 	mu      sync.Mutex         // guards what follows; never held while the server is asked
 	places  cluster.Namespaces // none for the whole cluster
@@ -142,23 +143,51 @@ func (w *claimants) coverAt(namespace string) {
 // ours, what we may not list does not hold up the rest: before a field is put back that such a kind could claim, its claimants are asked
 // for, and the refusal is reported on the app.
 func (w *claimants) wait(ctx context.Context) {
+	for ctx.Err() == nil && !w.awaitPresent(ctx) {
+	}
+}
+
+// awaitPresent waits for what is watched now. It returns false if a catalogue was taken in meanwhile: other watches have begun.
+func (w *claimants) awaitPresent(ctx context.Context) bool {
 	w.mu.Lock()
-	all := maps.Clone(w.watches)
+	all, begun := maps.Clone(w.watches), w.ctx
 	limited := w.tolerant || w.places.Limited()
 	w.mu.Unlock()
 	for p, watch := range all {
-		slow := warnIfSlow(ctx, w.log, watch, "claimants are not known yet: nothing is corrected before they are", "kind", p.gvk.Kind, "namespace", p.namespace)
-		err := live.AwaitListed(ctx, watch, func(err error) bool { return limited && apierrors.IsForbidden(err) || isUnserved(err, watch, w.server) })
-		slow.Stop()
-		switch {
-		case ctx.Err() != nil:
-			return
-		case errors.Is(err, live.ErrUnknownKind):
-			w.drop(p, watch)
-		case err != nil:
-			w.refuse(p, err)
-		}
+		w.awaitListed(ctx, p, watch, limited)
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ctx == begun
+}
+
+// awaitListed waits for one watch, or until it is ended.
+func (w *claimants) awaitListed(ctx context.Context, p watchKey, watch runningWatch, limited bool) {
+	ctx, done := untilClosed(ctx, watch.ended)
+	defer done()
+	slow := warnIfSlow(ctx, w.log, watch, "claimants are not known yet: nothing is corrected before they are", "kind", p.gvk.Kind, "namespace", p.namespace)
+	err := live.AwaitListed(ctx, watch, func(err error) bool { return limited && apierrors.IsForbidden(err) || isUnserved(err, watch, w.server) })
+	slow.Stop()
+	switch {
+	case ctx.Err() != nil:
+	case errors.Is(err, live.ErrUnknownKind):
+		w.drop(p, watch)
+	case err != nil:
+		w.refuse(p, err)
+	}
+}
+
+// untilClosed returns a context that also ends when the channel is closed.
+func untilClosed(ctx context.Context, closed <-chan struct{}) (context.Context, context.CancelFunc) {
+	ctx, end := context.WithCancel(ctx)
+	go func() {
+		select {
+		case <-closed:
+			end()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, end
 }
 
 // slowList is how long a first list for which all wait may take before that is reported.
@@ -209,30 +238,50 @@ func (w *claimants) missing(group string) bool {
 // watchClaimants returns when the claimants of the cluster, or of our namespaces, are known: nothing may be corrected before.
 func (c *Controller) watchClaimants(ctx context.Context) error {
 	c.watchCatalogue(ctx)
-	c.targets.own.recognise(ctx, c.catalogue())
+	c.targets.own.recognise(ctx)
 	return ctx.Err()
 }
 
-// recognise makes the engine judge by a catalogue, once the claimants that it knows are listed.
-func (t *target) recognise(ctx context.Context, catalogue *claim.Catalogue) {
-	claims := reconcile.NewClaims(catalogue)
-	end := t.claimants.begin(ctx, claims, catalogue.Kinds())
-	t.claimants.wait(ctx)
-	if ctx.Err() != nil {
+// recognise makes the engine judge by the present catalogue, once the claimants that it knows are listed. If another catalogue comes before that,
+// it begins again with that one: a kind that cannot be listed is waited for until the catalogue no longer has it.
+func (t *target) recognise(ctx context.Context) {
+	t.claimants.recognising.Lock()
+	defer t.claimants.recognising.Unlock()
+	var endUsed context.CancelFunc // of the watches that the engine's claims come from
+	for try := 1; ctx.Err() == nil; try++ {
+		catalogue, replaced := t.c.catalogue()
+		claims := reconcile.NewClaims(catalogue)
+		switch end := t.claimants.begin(ctx, claims, catalogue.Kinds()); try {
+		case 1:
+			endUsed = end
+		default:
+			end() // the watches of the last try
+		}
+		if !t.claimants.waitUnless(ctx, replaced) {
+			continue
+		}
+		t.engine.UseClaims(claims)
+		if endUsed != nil {
+			endUsed()
+		}
 		return
 	}
-	t.engine.UseClaims(claims)
-	if end != nil {
-		end()
-	}
+}
+
+// waitUnless is wait that ends when the channel is closed. It reports whether all are known.
+func (w *claimants) waitUnless(ctx context.Context, replaced <-chan struct{}) bool {
+	ctx, end := untilClosed(ctx, replaced)
+	defer end()
+	w.wait(ctx)
+	return ctx.Err() == nil
 }
 
 // refreshClaimants does what has to be done about claimants: it takes in a changed catalogue, or watches a kind that a CRD has brought. The
 // server may take a moment to serve what a CRD defines: the CRD's own changes of status show it.
 func (t *target) refreshClaimants(ctx context.Context, what string) time.Duration {
 	if what == changedCatalogue {
-		if next := t.c.catalogue(); next != t.engine.Catalogue() {
-			t.recognise(ctx, next)
+		if next, _ := t.c.catalogue(); next != t.engine.Catalogue() {
+			t.recognise(ctx)
 		}
 		return 0
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -70,5 +71,69 @@ func TestNobodyWaitsForClaimantsThatCannotBeListed(t *testing.T) {
 				t.Errorf("watched %d times", len(f.begun))
 			}
 		})
+	}
+}
+
+// breaking is a watcher of kinds that are listed at once, but for one.
+type breaking struct {
+	listed
+	kind  string
+	begun chan context.Context
+}
+
+func (b *breaking) Watch(ctx context.Context, i live.Interest, _ func(live.Event)) live.Watch {
+	if i.GVK.Kind != b.kind {
+		return &b.listed
+	}
+	b.begun <- ctx
+	return &failing{why: apierrors.NewInternalError(errors.New("conversion webhook failed"))}
+}
+
+const matchmakers = `
+claims:
+- id: matchmaker
+  who: our matchmaker
+  evidence: [{object: Matchmaker.example.org, versions: [v1], refers: spec.targetRef}]
+  on: [GameServer.example.org]
+  paths: [spec.replicas]
+  do: cede
+  text: It scales game servers.
+`
+
+// TestAnotherCatalogueEndsTheWaitForClaimantsThatCannotBeListed: the API server answers 500 to each list of a kind, and the user takes the kind out again.
+func TestAnotherCatalogueEndsTheWaitForClaimantsThatCannotBeListed(t *testing.T) {
+	w := &breaking{kind: "Matchmaker", begun: make(chan context.Context, 1)}
+	c := NewController(Options{Watcher: w, Settings: Settings{Log: slog.New(slog.DiscardHandler)}}, reconcile.Dependencies{})
+	own := c.targets.own
+	own.claimants.server = &answering{}
+	broken, err := c.Catalogue.With("mine.yaml", []byte(matchmakers))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.setCatalogue(broken)
+	recognised, covered := make(chan struct{}), make(chan struct{})
+	go func() {
+		own.recognise(t.Context())
+		close(recognised)
+	}()
+	watched := <-w.begun
+	own.claimants.turn <- struct{}{} // all are watched
+	<-own.claimants.turn
+	go func() {
+		own.claimants.wait(t.Context()) // as an app does whose namespace is new
+		close(covered)
+	}()
+	c.setCatalogue(c.Catalogue)
+	late, end := context.WithTimeout(t.Context(), 10*time.Second)
+	defer end()
+	for what, ended := range map[string]<-chan struct{}{"the catalogue": recognised, "an app": covered, "the watch": watched.Done()} {
+		select {
+		case <-ended:
+		case <-late.Done():
+			t.Errorf("%s waits for a kind that the catalogue no longer has", what)
+		}
+	}
+	if !t.Failed() && own.engine.Catalogue() != c.Catalogue {
+		t.Error("the engine judges by another catalogue")
 	}
 }

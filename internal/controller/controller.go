@@ -50,7 +50,8 @@ type Controller struct {
 
 	dependents   dependents
 	terminations terminations
-	claims       *claim.Catalogue // with the ConfigMap's; guarded by mu
+	claims       *claim.Catalogue // with the ConfigMap's; guarded by mu, as is the next
+	replaced     chan struct{}    // closed when claims is replaced
 
 	values        valueWatches
 	projects      projects
@@ -83,7 +84,7 @@ func NewController(o Options, d reconcile.Dependencies) *Controller {
 	if c.Catalogue == nil {
 		c.Catalogue = claim.Builtin()
 	}
-	c.claims = c.Catalogue
+	c.claims, c.replaced = c.Catalogue, make(chan struct{})
 	own := c.newTarget(Remote{Client: o.Cluster, Watcher: o.Watcher, Configured: o.Configured}, d)
 	own.kinds.limited, own.claimants.places = o.Namespaces.Limited(), o.Namespaces
 	own.engine.History.OnWentBack(c.startOver)

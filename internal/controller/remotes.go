@@ -239,7 +239,7 @@ func (t *target) supervise(ctx context.Context) {
 		if err == nil && !known {
 			known = true
 			t.watchDefinitions(ctx)
-			t.recognise(ctx, t.c.catalogue())
+			t.recognise(ctx)
 			close(t.remote.listed)
 		}
 		if now := err == nil; now != reached && ctx.Err() == nil {
