@@ -31,6 +31,7 @@ type RunOptions struct {
 	controller.Settings
 	Cluster    *cluster.Client
 	Watcher    live.Watcher        // nil for one over Cluster
+	Objects    live.Watcher        // watches the objects of apps; nil for Watcher
 	Executable string              // truce itself, for render workers and git's ssh
 	Observer   controller.Observer // nil for none
 	Metrics    *metrics.Metrics    // what happens is counted there; nil for nowhere
@@ -100,7 +101,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	chosen.Witnesses = sight.Evidence(chosen.Hasher, chosen.Journal)
 	var c *controller.Controller
 	c = controller.NewController(controller.Options{
-		Settings: o.Settings, Cluster: p.cluster, Watcher: o.Watcher, Fetcher: p.fetcher(), Builder: generate.Builder{Packs: p.packs}, Commits: p.git, Local: p.git, Kinds: customResources(o.WatchConfigs), Configured: p.configured,
+		Settings: o.Settings, Cluster: p.cluster, Watcher: o.Watcher, Objects: o.Objects, Fetcher: p.fetcher(), Builder: generate.Builder{Packs: p.packs}, Commits: p.git, Local: p.git, Kinds: customResources(o.WatchConfigs), Configured: p.configured,
 		Remotes:  remotes{p, chosen, o.Sources},
 		Observer: observer{o.Observer, p.metrics, p.releaser, sight}, Queues: p.metrics.Queues(), Notify: o.Notify,
 		Outlet: p.outlet(o, func(ctx context.Context, key app.Key, hash string) (subscription.Commit, bool, error) {

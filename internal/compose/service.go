@@ -64,7 +64,7 @@ func (p *parts) manager(o manager.Options, by controller.Observer, to notify.Sen
 	}
 	logClient(o.Log)
 	watches := &manager.Watches{Watcher: watch.Watcher{Cluster: p.cluster, History: p.engine.History}}
-	running := p.controller(RunOptions{Settings: o.Settings, Watcher: watches, Observer: by, Webhooks: o.Webhooks, Notify: to})
+	running := p.controller(RunOptions{Settings: o.Settings, Watcher: watches, Objects: watches.Watcher, Observer: by, Webhooks: o.Webhooks, Notify: to})
 	return manager.NewManager(o, manager.Parts{
 		Version: p.version, Cluster: p.cluster, Controller: running.Controller, Hooks: running.Hooks, Witness: running.sight, Watches: watches, Journal: p.engine.Journal,
 		Metrics: p.metrics, Term: p.term, Clones: p,

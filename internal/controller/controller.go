@@ -87,6 +87,9 @@ func NewController(o Options, d reconcile.Dependencies) *Controller {
 	c.claims, c.replaced = c.Catalogue, make(chan struct{})
 	own := c.newTarget(Remote{Client: o.Cluster, Watcher: o.Watcher, Configured: o.Configured}, d)
 	own.kinds.limited, own.claimants.places = o.Namespaces.Limited(), o.Namespaces
+	if o.Objects != nil {
+		own.kinds.watcher = guardedWatcher{o.Objects, own}
+	}
 	own.engine.History.OnWentBack(c.startOver)
 	c.Watcher = own.watcher
 	c.targets = targets{own: own, changed: newQueue[app.Key]("kubeconfigs", o.Queues), of: map[app.Key]*target{}, open: map[string]*target{}}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/reconcile"
 )
 
 // listed is a watch that has its first list.
@@ -87,5 +88,28 @@ func TestAWatchThatIsRefusedAfterItsListIsReported(t *testing.T) {
 	w.end(nil)
 	if err := k.Ensure(t.Context(), i); err != nil {
 		t.Errorf("permitted: %v", err)
+	}
+}
+
+// counting is a watcher that counts.
+type counting struct {
+	listed
+	begun int
+}
+
+func (c *counting) Watch(ctx context.Context, i live.Interest, handle func(live.Event)) live.Watch {
+	c.begun++
+	return c.listed.Watch(ctx, i, handle)
+}
+
+// TestObjectsOfAppsAreWatchedByAWatcherOfTheirOwn: readiness depends on all that the other one watches.
+func TestObjectsOfAppsAreWatchedByAWatcherOfTheirOwn(t *testing.T) {
+	all, objects := &counting{}, &counting{}
+	own := NewController(Options{Watcher: all, Objects: objects}, reconcile.Dependencies{}).targets.own
+	own.kinds.start(t.Context())
+	i := live.Interest{GVK: object.GVK{Version: "v1", Kind: "ConfigMap"}} // without a selector, as in observe mode
+	own.kinds.watch(own.kinds.at(i.GVK, ""), i)
+	if all.begun != 0 || objects.begun != 1 {
+		t.Errorf("watched by the one %d times, by that for objects %d times", all.begun, objects.begun)
 	}
 }

@@ -58,6 +58,7 @@ type Options struct {
 	Settings
 	Cluster *cluster.Client
 	Watcher live.Watcher
+	Objects live.Watcher // watches the objects of apps; nil for Watcher
 	Fetcher source.Fetcher
 	Builder generate.Builder // makes the artifacts of ArtifactGenerators
 	// Commits compares and reads commits; nil for neither.

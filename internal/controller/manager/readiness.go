@@ -13,13 +13,20 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Watches keeps a list of the watches without a selector: those of custom resources and claimants, by which the controller
-// knows what there is to do. It is ready when all of them have seen their first list.
+// Watches keeps a list of the watches of custom resources and claimants, by which the controller knows what there is to do: those without a
+// selector, until they end. It is ready when all of them have seen their first list. The objects of apps are watched by Watcher itself: one
+// app's kind that cannot be listed is reported on that app.
 type Watches struct {
 	live.Watcher
 
 	mu      sync.Mutex
-	watches map[live.Interest]live.Watch
+	watches map[*runningWatch]bool
+}
+
+// runningWatch is a watch, and what it is about.
+type runningWatch struct {
+	live.Watch
+	interest live.Interest
 }
 
 // Watch implements live.Watcher.
@@ -31,9 +38,15 @@ func (w *Watches) Watch(ctx context.Context, i live.Interest, handle func(live.E
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.watches == nil {
-		w.watches = map[live.Interest]live.Watch{}
+		w.watches = map[*runningWatch]bool{}
 	}
-	w.watches[i] = begun
+	r := &runningWatch{begun, i}
+	w.watches[r] = true
+	context.AfterFunc(ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		delete(w.watches, r)
+	})
 	return begun
 }
 
@@ -43,14 +56,15 @@ func (w *Watches) ready() error {
 	if !w.begun() {
 		return errors.New("not begun: waiting for the claimants")
 	}
-	for i, begun := range w.watches {
+	for r := range w.watches {
 		select {
-		case <-begun.Synced():
+		case <-r.Synced():
 		default:
-			if errors.Is(begun.Err(), live.ErrUnknownKind) || apierrors.IsForbidden(begun.Err()) && !isConfiguration(i.GVK) {
+			err := r.Err()
+			if errors.Is(err, live.ErrUnknownKind) || apierrors.IsForbidden(err) && !isConfiguration(r.interest.GVK) {
 				continue // a dialect that is not installed here; CRDs and claimants that are not for a truce of some namespaces
 			}
-			return fmt.Errorf("%s not listed yet: %w", i.GVK, orPending(begun.Err()))
+			return fmt.Errorf("%s not listed yet: %w", r.interest.GVK, orPending(err))
 		}
 	}
 	return nil
@@ -58,8 +72,8 @@ func (w *Watches) ready() error {
 
 // begun reports whether the apps are watched, which comes last. The caller holds mu.
 func (w *Watches) begun() bool {
-	for i := range w.watches {
-		if registry.AppDialects()[i.GVK] != nil {
+	for r := range w.watches {
+		if registry.AppDialects()[r.interest.GVK] != nil {
 			return true
 		}
 	}
