@@ -47,7 +47,7 @@ type kinds struct {
 	groups  map[string]*group
 	watched bool // InvalidateGroup is called when a CRD changes
 
-	all capabilities
+	all offers
 }
 
 // group is what is known of one apiVersion; guarded by kinds.mu. A kind that is known needs no request, whatever is being asked.
@@ -60,7 +60,7 @@ type group struct {
 }
 
 func newKinds(d discoverer, c clock.PassiveClock) *kinds {
-	return &kinds{disco: d, clock: c, groups: map[string]*group{}, all: capabilities{clock: c}}
+	return &kinds{disco: d, clock: c, groups: map[string]*group{}, all: offers{clock: c}}
 }
 
 // Resource returns where the kind is served. It asks the server for what is not known yet, at most once a second for each

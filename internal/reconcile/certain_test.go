@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
+	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -48,6 +49,7 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 		built      bool // the first render was no cached one
 		allowEmpty bool
 		scope      error
+		unanswered []string // the API server has no answer of it
 		reason     report.Reason
 		want       string
 	}{
@@ -59,12 +61,14 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 		"an app that may be empty": {
 			built: true, allowEmpty: true,
 		},
-		"a fresh render that fails": {cached: []string{"a"}, fresh: rendered{err: unserved}, reason: report.RenderFailed, want: unserved.Error()},
-		"an object twice":           {cached: []string{"a"}, fresh: rendered{names: []string{"a", "a"}}, reason: report.RenderFailed, want: "described twice"},
-		"a kind that is not known":  {cached: []string{"a"}, fresh: rendered{names: []string{"a"}}, scope: unserved, reason: report.ClusterFailed, want: unserved.Error()},
+		"a fresh render that fails":     {cached: []string{"a"}, fresh: rendered{err: unserved}, reason: report.RenderFailed, want: unserved.Error()},
+		"an object twice":               {cached: []string{"a"}, fresh: rendered{names: []string{"a", "a"}}, reason: report.RenderFailed, want: "described twice"},
+		"a chart that may lack objects": {cached: []string{"a"}, built: true, unanswered: []string{"metrics.k8s.io/v1beta1"}, reason: report.PruneHeld, want: "no answer of metrics.k8s.io/v1beta1"},
+		"a kind that is not known":      {cached: []string{"a"}, fresh: rendered{names: []string{"a"}}, scope: unserved, reason: report.ClusterFailed, want: unserved.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &appRun{app: app.App{AllowEmpty: c.allowEmpty}}
+			r.request.Parts = []render.Request{{}, {Chart: &release.Request{Unanswered: c.unanswered}}}
 			r.engine = NewEngine(Dependencies{Fresh: c.fresh, Scope: namespaced{c.scope}}, nil)
 			before, err := rendered{names: c.cached}.Render(t.Context(), render.Request{})
 			if err != nil {

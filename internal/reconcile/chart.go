@@ -61,9 +61,11 @@ func (r *appRun) chartRequest(ctx context.Context) error {
 	if spec.Inline != "" {
 		q.Values = append(q.Values, release.Values{Text: spec.Inline})
 	}
-	if q.KubeVersion, q.APIVersions, err = r.engine.Version.Capabilities(ctx); err != nil {
+	now, err := r.engine.Version.Capabilities(ctx)
+	if err != nil {
 		return &stageError{report.ClusterFailed, err}
 	}
+	q.KubeVersion, q.APIVersions, q.Unanswered = now.KubeVersion, now.APIVersions, now.Unanswered
 	if spec.Version == release.WithDigest {
 		q.Metadata = digitsOf(r.artifact.Revision)
 	}
@@ -153,11 +155,11 @@ func (e Dependencies) withCapabilities(ctx context.Context, of *release.Request)
 	if e.Version == nil || of.KubeVersion != "" && of.APIVersions != nil {
 		return of, nil
 	}
-	version, served, err := e.Version.Capabilities(ctx)
+	now, err := e.Version.Capabilities(ctx)
 	if err != nil {
 		return of, err
 	}
-	return completed(of, &release.Request{KubeVersion: version, APIVersions: served}), nil
+	return completed(of, &release.Request{KubeVersion: now.KubeVersion, APIVersions: now.APIVersions, Unanswered: now.Unanswered}), nil
 }
 
 // completed returns a request with what another one says of the API server, where that is open.
@@ -165,7 +167,7 @@ func completed(of, by *release.Request) *release.Request {
 	out := *of
 	out.KubeVersion = cmp.Or(out.KubeVersion, by.KubeVersion)
 	if out.APIVersions == nil {
-		out.APIVersions = by.APIVersions
+		out.APIVersions, out.Unanswered = by.APIVersions, by.Unanswered
 	}
 	return &out
 }

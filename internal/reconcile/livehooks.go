@@ -38,12 +38,15 @@ func (r *appRun) readRanHooks(ctx context.Context) ([]report.Object, []overlay.C
 	if len(ran) == 0 {
 		return found, nil, nil
 	}
-	_, served, err := r.engine.Version.Capabilities(ctx)
+	served, err := r.engine.Version.Capabilities(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	for _, id := range ran {
-		gvk, known := servedAs(id, served)
+		gvk, known, err := servedAs(id, served)
+		if err != nil {
+			return nil, nil, err
+		}
 		if !known {
 			continue
 		}

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -161,10 +163,15 @@ func (r *appRun) unnamedEntries() []inventory.Entry {
 	return out
 }
 
-// confirmRender makes sure that the render which misses the objects is no cached one, and that the source did not just become empty.
+// confirmRender makes sure that the render which misses the objects is no cached one, that no template was without an answer of the API server, and that
+// the source did not just become empty.
 func (r *appRun) confirmRender(ctx context.Context) error {
 	if len(r.rendered.named) == 0 && !r.app.AllowEmpty {
 		return &stageError{report.PruneHeld, errors.New("the source describes no object at all: nothing is pruned from that")}
+	}
+	if unanswered := unansweredIn(r.request); len(unanswered) > 0 {
+		return &stageError{report.PruneHeld, fmt.Errorf("nothing is pruned: the API server has no answer of %s, and templates may ask whether it serves that; "+
+			"if it is gone for good, delete its APIService", strings.Join(unanswered, ", "))}
 	}
 	if r.rendered.fresh {
 		return nil
@@ -183,6 +190,19 @@ func (r *appRun) confirmRender(ctx context.Context) error {
 	}
 	if fresh := namesOf(set); !maps.Equal(fresh, r.rendered.named) {
 		return &stageError{report.PruneHeld, fmt.Errorf("nothing is pruned: %s", describeDifference(r.rendered.named, fresh))}
+	}
+	return nil
+}
+
+// unansweredIn lists the apiVersions of which the templates of a request do not know whether they are served.
+func unansweredIn(q render.Request) []string {
+	for _, p := range q.Parts {
+		if all := unansweredIn(p); len(all) > 0 {
+			return all
+		}
+	}
+	if c := cmp.Or(q.Chart, q.Inflate); c != nil {
+		return c.Unanswered
 	}
 	return nil
 }

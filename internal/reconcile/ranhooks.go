@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/release/capabilities"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
@@ -32,13 +33,16 @@ func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, saved inventory.
 	if err != nil {
 		return err
 	}
-	_, served, err := e.Version.Capabilities(ctx)
+	served, err := e.Version.Capabilities(ctx)
 	if err != nil {
 		return err
 	}
 	runner := hooks.Runner{Kind: hooks.Kind{Marks: syncMarks}, Namespace: a.DefaultNamespace.Name, Access: access, Cluster: hookCluster{e}}
 	for _, id := range ran {
-		gvk, known := servedAs(id, served)
+		gvk, known, err := servedAs(id, served)
+		if err != nil {
+			return err
+		}
 		if !known {
 			continue
 		}
@@ -88,15 +92,18 @@ func leftHooks(op inventory.Operation) []string {
 	return all[max(0, len(all)-mostLeft):]
 }
 
-// servedAs is the first version at which a kind is served, of a list as of Capabilities.
-func servedAs(id object.ID, served []string) (object.GVK, bool) {
-	for _, s := range served { // apps/v1 and apps/v1/Deployment
+// servedAs is the first version at which a kind is served. That its group does not answer is an error.
+func servedAs(id object.ID, served capabilities.Set) (object.GVK, bool, error) {
+	for _, s := range served.APIVersions { // apps/v1 and apps/v1/Deployment
 		gvk := object.Object{"apiVersion": path.Dir(s), "kind": path.Base(s)}.GVK()
 		if gvk.Group == id.Group && gvk.Kind == id.Kind {
-			return gvk, true
+			return gvk, true, nil
 		}
 	}
-	return object.GVK{}, false
+	if served.MayLack(id.Group) {
+		return object.GVK{}, false, fmt.Errorf("read hook %s: the API server has no answer of %s", id, id.Group)
+	}
+	return object.GVK{}, false, nil
 }
 
 // isHookOf reports whether truce has applied an object as a hook of an app.

@@ -25,6 +25,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/model/release/capabilities"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -116,9 +117,8 @@ type Dependencies struct {
 	}
 	// Version knows what templates of charts may ask about the API server; nil for an engine without Helm releases. It may block.
 	Version interface {
-		// Capabilities returns the version of Kubernetes, and the versions and kinds that the API server serves, as in apps/v1 and
-		// apps/v1/Deployment.
-		Capabilities(ctx context.Context) (version string, served []string, err error)
+		// Capabilities returns the version of Kubernetes, and the versions and kinds that the API server serves.
+		Capabilities(ctx context.Context) (capabilities.Set, error)
 	}
 	// Builds knows the settings of the Argo CD of a namespace: how it builds kustomizations and charts, and tracks objects; nil: as an app says. It may block.
 	Builds interface {

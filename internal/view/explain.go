@@ -38,11 +38,11 @@ func (c *Cluster) Explain(ctx context.Context, q explain.Question) (explain.Subj
 		return c.explainThere(ctx, q, fmt.Errorf("%s lists no %s/%s in another cluster", q.Of, q.Kind, q.Name))
 	}
 	t, err := c.explanation(ctx, q)
-	if errors.Is(err, cluster.ErrUnknownKind) && q.Reach != explain.ReachLive {
-		return c.explainThere(ctx, q, err)
-	}
-	if err != nil {
+	switch {
+	case err != nil && q.Reach == explain.ReachLive:
 		return explain.Subject{}, err
+	case err != nil: // another cluster may have the kind, whether this one answers for all of its groups or not
+		return c.explainThere(ctx, q, err)
 	}
 	if err := t.look(ctx); err != nil || q.Reach == explain.ReachLive {
 		return t.subject, err

@@ -34,6 +34,8 @@ type Request struct {
 	// KubeVersion and APIVersions are what templates see of the cluster, as in v1.37.0 and apps/v1, apps/v1/Deployment.
 	KubeVersion string
 	APIVersions []string
+	// Unanswered are apiVersions that APIVersions may lack, as in capabilities.Set; none where APIVersions are asked for. No template sees them.
+	Unanswered []string `json:"-"`
 	// CRDs says what becomes of the directory crds in an install, and where only objects are made. UpgradeCRDs says it in an upgrade, and of a release
 	// that is not the first.
 	CRDs        CRDs `json:",omitempty"`

@@ -20,6 +20,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/capabilities"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
@@ -27,8 +28,8 @@ import (
 // CRDs is the kind of CustomResourceDefinitions.
 var CRDs = object.GVK{Group: "apiextensions.k8s.io", Version: "v1", Kind: "CustomResourceDefinition"}
 
-// Capabilities returns what templates of charts see of the API server: its version, and the versions and kinds that it serves.
-func (s Scopes) Capabilities(ctx context.Context) (version string, served []string, err error) {
+// Capabilities returns what templates of charts see of the API server.
+func (s Scopes) Capabilities(ctx context.Context) (capabilities.Set, error) {
 	return s.Cluster.Capabilities(ctx)
 }
 
