@@ -49,7 +49,9 @@ type wanted struct {
 
 // brought is the newest of one chart.
 type brought struct {
-	mu       sync.Mutex // held while it is fetched; guards the rest
+	turn chan struct{} // held while it is fetched
+
+	mu       sync.Mutex // guards what follows; never held while a server is asked
 	artifact source.Artifact
 	dir      string // of the chart in it
 	at       time.Time
@@ -135,27 +137,55 @@ func (c *Charts) fetched(ctx context.Context, home object.ID, d chartfile.Depend
 		return nil, errors.New(c.Why)
 	}
 	b := c.entry(wanted{home, d.Repository, d.Name, d.Version})
+	files, holds, err := b.held(d)
+	if holds {
+		return files, err
+	}
+	select {
+	case b.turn <- struct{}{}:
+		defer func() { <-b.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	if files, holds, err = b.held(d); holds { // another caller has fetched it meanwhile
+		return files, err
+	}
+	if err := c.bring(ctx, home, d, b); err != nil {
+		return nil, err
+	}
+	return b.chart(d)
+}
+
+// held returns what the newest try has given, and whether that holds.
+func (b *brought) held(d chartfile.Dependency) (files source.Tree, holds bool, err error) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
+	fetched, at, failed, tried := b.artifact.Files != nil, b.at, b.err, b.tried
+	b.mu.Unlock()
 	hold := holdRange
 	if d.IsExact() {
 		hold = holdExact
 	}
 	switch {
-	case b.artifact.Files != nil && time.Since(b.at) < hold:
-	case b.err != nil && time.Since(b.tried) < holdFailed && b.artifact.Files == nil:
-		return nil, b.err
-	default:
-		if err := c.bring(ctx, home, d, b); err != nil {
-			return nil, err
-		}
+	case fetched && time.Since(at) < hold:
+		files, err = b.chart(d)
+		return files, true, err
+	case !fetched && failed != nil && time.Since(tried) < holdFailed:
+		return nil, true, failed
 	}
-	return checked(b.artifact.Files, b.dir, d)
+	return nil, false, nil
 }
 
-// bring fetches a chart. That it cannot be fetched again is no error: it stays what it was.
+// chart returns what was fetched, if it is the chart that is meant.
+func (b *brought) chart(d chartfile.Dependency) (source.Tree, error) {
+	b.mu.Lock()
+	files, dir := b.artifact.Files, b.dir
+	b.mu.Unlock()
+	return checked(files, dir, d)
+}
+
+// bring fetches a chart. That it cannot be fetched again is no error: it stays what it was. The caller has the turn.
 func (c *Charts) bring(ctx context.Context, home object.ID, d chartfile.Dependency, into *brought) error {
-	now := time.Now()
+	began := time.Now()
 	spec, err := c.Repositories.SpecOf(ctx, home, d)
 	var got source.Artifact
 	if err == nil {
@@ -165,17 +195,20 @@ func (c *Charts) bring(ctx context.Context, home object.ID, d chartfile.Dependen
 	if err == nil {
 		dir, err = chartfile.DirectoryOf(got.Files)
 	}
+	ended := time.Now() // a server that hangs takes longer than its failure holds
+	into.mu.Lock()
+	defer into.mu.Unlock()
 	switch {
 	case err == nil:
-		into.artifact, into.dir, into.at, into.err = got, dir, now, nil
+		into.artifact, into.dir, into.at, into.err = got, dir, began, nil
 		return nil
 	case ctx.Err() != nil:
 		return err
 	case into.artifact.Files != nil:
-		into.at = now.Add(holdFailed - holdRange) // asked again soon
+		into.at = ended.Add(holdFailed - holdRange) // asked again soon
 		return nil
 	}
-	into.err, into.tried = err, now
+	into.err, into.tried = err, ended
 	return err
 }
 
@@ -187,7 +220,7 @@ func (c *Charts) entry(w wanted) *brought {
 	}
 	b := c.known[w]
 	if b == nil {
-		b = &brought{}
+		b = &brought{turn: make(chan struct{}, 1)}
 		c.known[w] = b
 	}
 	b.used = time.Now()

@@ -6,8 +6,12 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/fstest"
+	"testing/synctest"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release"
@@ -179,4 +183,50 @@ func TestDependenciesThatCannotBeHad(t *testing.T) {
 			t.Errorf("%s: %v, want %q", c.line, err, want)
 		}
 	}
+}
+
+// hanging is a server that answers nothing until the time of a fetch is over.
+type hanging struct{ asked atomic.Int32 }
+
+func (*hanging) SpecOf(context.Context, object.ID, chartfile.Dependency) (source.Spec, error) {
+	return source.Spec{}, nil
+}
+
+func (h *hanging) Fetch(ctx context.Context, _ source.Spec) (source.Artifact, error) {
+	h.asked.Add(1)
+	select {
+	case <-ctx.Done():
+		return source.Artifact{}, ctx.Err()
+	case <-time.After(time.Minute):
+		return source.Artifact{}, errors.New("the server hangs")
+	}
+}
+
+// TestAServerThatHangsIsWaitedForOnce: its failure is the answer for all who have waited, and who is cancelled does not wait.
+func TestAServerThatHangsIsWaitedForOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &hanging{}
+		r := Renderer{Builder: &recorder{}, Charts: &Charts{Fetch: s, Repositories: s}}
+		began := time.Now()
+		var all sync.WaitGroup
+		for range 3 {
+			all.Go(func() {
+				if _, err := r.Render(t.Context(), requestFor(webFiles())); err == nil || !strings.Contains(err.Error(), "the server hangs") {
+					t.Error(err)
+				}
+			})
+		}
+		all.Go(func() {
+			time.Sleep(time.Second) // until the server is asked
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if _, err := r.Render(ctx, requestFor(webFiles())); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 2*time.Second {
+				t.Errorf("one that does not wait has %v after %s", err, time.Since(began))
+			}
+		})
+		all.Wait()
+		if n := s.asked.Load(); n != 1 || time.Since(began) != time.Minute {
+			t.Errorf("the server was asked %d times, and all have ended after %s", n, time.Since(began))
+		}
+	})
 }

@@ -36,10 +36,12 @@ type view struct {
 
 // shared is the newest of one resource, for all apps.
 type shared struct {
-	mu     sync.Mutex // held while it is fetched
+	turn chan struct{} // held while it is fetched
+
+	mu     sync.Mutex // guards what follows; never held while a server is asked
 	newest brought
 	err    error     // of the newest try
-	tried  time.Time // when it failed
+	tried  time.Time // when it had failed
 }
 
 // NewApps returns Apps that have fetched nothing. Options.Render is not used.
@@ -133,31 +135,53 @@ func (a *Apps) bring(ctx context.Context, at upstream.Address, oldest time.Time)
 	a.mu.Lock()
 	s := a.shared[top]
 	if s == nil {
-		s = &shared{}
+		s = &shared{turn: make(chan struct{}, 1)}
 		a.shared[top] = s
 	}
 	a.mu.Unlock()
+	if got, holds, err := a.held(s, at, oldest); holds {
+		return got, err
+	}
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		return brought{}, ctx.Err()
+	}
+	got, holds, err := a.held(s, at, oldest)
+	if holds { // another app has fetched it meanwhile
+		return got, err
+	}
+	began := a.clock.Now()
+	if got, err = a.fetcher.fetch(ctx, at, got.page); err == nil {
+		got.at = began
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch {
+	case err == nil:
+		s.newest, s.err = got, nil
+		return got, nil
+	case ctx.Err() == nil:
+		s.err, s.tried = err, a.clock.Now() // a server that hangs takes longer than its failure is the answer
+	}
+	return brought{}, err
+}
+
+// held returns the newest of a resource, and whether that, or its failure, is the answer for one who wants it no older.
+func (a *Apps) held(s *shared, at upstream.Address, oldest time.Time) (got brought, holds bool, err error) {
 	now := a.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	switch {
 	case s.newest.files != nil && at.IsPinned():
-		return s.newest, nil
+		return s.newest, true, nil
 	case s.err != nil && now.Sub(s.tried) < retryDelay && s.tried.After(oldest):
-		return brought{}, s.err
+		return brought{}, true, s.err
 	case s.err == nil && s.newest.at.After(oldest) && s.newest.files != nil:
-		return s.newest, nil
+		return s.newest, true, nil
 	}
-	got, err := a.fetcher.fetch(ctx, at, s.newest.page)
-	if err != nil {
-		if ctx.Err() == nil {
-			s.err, s.tried = err, now
-		}
-		return brought{}, err
-	}
-	got.at = now
-	s.newest, s.err = got, nil
-	return got, nil
+	return s.newest, false, nil
 }
 
 // fresh are the resources that a build has asked for and that were fetched after a time, or cannot change.
