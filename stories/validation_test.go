@@ -64,6 +64,42 @@ func TestValidationRefusesAWholeRevision(t *testing.T) {
 	}
 }
 
+// grown is a CRD and an object of it. A commit adds a field to both.
+const grown = `
+-- app/crd.yaml --
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: growths.NAMESPACE.example.com}
+spec:
+  group: NAMESPACE.example.com
+  names: {kind: Growth, plural: growths}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object, properties: {size: {type: integer}}}}}}
+-- app/object.yaml --
+{apiVersion: NAMESPACE.example.com/v1, kind: Growth, metadata: {name: a, namespace: NAMESPACE}, spec: {size: 1}}
+`
+
+func TestValidationLetsARevisionChangeACRDAndUseTheNewField(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []string{"client", "server"} {
+		t.Run(mode, func(t *testing.T) {
+			w := newWorld(t, policy.Policy{}, grown)
+			w.app("app", "./app", defaultSpec+"\nvalidation: "+mode)
+			w.ready("app")
+			files := w.inNamespace(gittest.Files(grown))
+			w.repo.Commit(map[string]string{
+				"app/crd.yaml":    replace(t, files["app/crd.yaml"], "size: {type: integer}", "size: {type: integer}, colour: {type: string}"),
+				"app/object.yaml": replace(t, files["app/object.yaml"], "size: 1", "size: 1, colour: red"),
+			}, "a new field, and its first use")
+			w.ready("app")
+		})
+	}
+}
+
 // oneNamespaceLookUpARun judges the validation by dry runs: of its three objects, each run asks for the namespace once.
 func (w *world) oneNamespaceLookUpARun(mode string) {
 	w.t.Helper()

@@ -294,14 +294,16 @@ func (r *appRun) scopes(ctx context.Context) (map[object.GVK]desired.Scope, erro
 	return out, nil
 }
 
-// validate checks all objects before the first is applied, where the app asks for it: the whole revision or nothing.
+// validate checks all objects before the first is applied, where the app asks for it: the whole revision or nothing. An object whose CRD the revision
+// brings passes: the schema that the server has may be the one before, and the apply checks it against the new one.
 func (r *appRun) validate(ctx context.Context) error {
 	if r.rendered.recorded || r.app.Validation == app.ValidateNone || r.engine.Checkers[r.app.Validation] == nil {
 		return nil
 	}
+	checked := slices.DeleteFunc(slices.Clone(r.set.Objects), func(o desired.Object) bool { return r.rendered.defines(o.GVK) })
 	var all []error
-	for i, err := range r.engine.Checkers[r.app.Validation].Check(ctx, r.access, r.set.Objects) {
-		if o := r.set.Objects[i]; err != nil {
+	for i, err := range r.engine.Checkers[r.app.Validation].Check(ctx, r.access, checked) {
+		if o := checked[i]; err != nil {
 			all = append(all, fmt.Errorf("%s:%d: %s: %s", o.File, o.Line, o.ID, o.Sensitive.Message(err.Error())))
 		}
 	}
