@@ -2,7 +2,8 @@
 //
 // In: the limits of the process's control groups, and the times at which it works.
 // Out: the share of each worker process and of git; memory given back to the machine after a burst of work.
-// Promise: the shares of all child processes are three quarters of the memory at most; an idle process runs no timer.
+// Promise: the shares of builds and git are three quarters of the memory at most; the processes that run jq expressions have an eighth together, or 192 MiB
+// where that is more; an idle process runs no timer.
 // Not here: how a worker is kept within its share (render/worker), or git (source/git).
 package memory
 
@@ -26,20 +27,22 @@ type Shares struct {
 const (
 	// leastBuild is what a worker needs, in bytes, for the builds of people: some 60 MiB, and what it builds.
 	leastBuild = 256 << 20
-	// leastQuery is what the process itself needs, and some objects.
-	leastQuery = 96 << 20
+	// queries is how many processes run jq expressions (render/jqworker).
+	queries = 2
+	// leastQuery is what such a process itself needs, and some objects; mostQuery is the limit of an expression (model/ignore/jq).
+	leastQuery, mostQuery = 96 << 20, 256 << 20
 	// mostBuild is the default limit of a build (render.Limits).
 	mostBuild = 1 << 30
 	// fewWorkers are enough before each has all that a build may use.
 	fewWorkers = 4
 )
 
-// sharesOf divides memory, in bytes: half for the workers together, a quarter for git, and the rest for this process. No more workers run
-// than there are processors.
+// sharesOf divides memory, in bytes: half for the workers together, a quarter for git, an eighth for jq expressions, and the rest for this process. With less
+// than 1.5 GiB the processes of jq, which start with the first expression, need more than an eighth, at the cost of this process. No more workers run than there are processors.
 func sharesOf(memory int64, processors int) Shares {
 	half := memory / 2
 	workers := max(1, min(int64(processors), max(half/mostBuild, min(fewWorkers, half/leastBuild))))
-	return Shares{Workers: int(workers), Build: min(half/workers, mostBuild), Git: memory / 4, Query: max(memory/8, leastQuery)}
+	return Shares{Workers: int(workers), Build: min(half/workers, mostBuild), Git: memory / 4, Query: min(max(memory/8/queries, leastQuery), mostQuery)}
 }
 
 // OfMachine returns the shares of the container, or of the machine where nothing limits the process.

@@ -41,12 +41,12 @@ func TestWorkersAndGitHaveAPartOfTheMemoryAtMost(t *testing.T) {
 		processors int
 		want       Shares
 	}{
-		{1024 * mib, 2, Shares{2, 256 * mib, 256 * mib, 128 * mib}},  // as it is installed
-		{1024 * mib, 64, Shares{2, 256 * mib, 256 * mib, 128 * mib}}, // on a large node, without a limit on processors
+		{1024 * mib, 2, Shares{2, 256 * mib, 256 * mib, 96 * mib}},  // as it is installed
+		{1024 * mib, 64, Shares{2, 256 * mib, 256 * mib, 96 * mib}}, // on a large node, without a limit on processors
 		{256 * mib, 8, Shares{1, 128 * mib, 64 * mib, 96 * mib}},
-		{4096 * mib, 8, Shares{4, 512 * mib, 1024 * mib, 512 * mib}},
-		{16384 * mib, 2, Shares{2, 1024 * mib, 4096 * mib, 2048 * mib}},
-		{65536 * mib, 16, Shares{16, 1024 * mib, 16384 * mib, 8192 * mib}},
+		{4096 * mib, 8, Shares{4, 512 * mib, 1024 * mib, 256 * mib}},
+		{16384 * mib, 2, Shares{2, 1024 * mib, 4096 * mib, 256 * mib}},
+		{65536 * mib, 16, Shares{16, 1024 * mib, 16384 * mib, 256 * mib}},
 	} {
 		got := sharesOf(c.memory, c.processors)
 		if got != c.want {
@@ -54,6 +54,9 @@ func TestWorkersAndGitHaveAPartOfTheMemoryAtMost(t *testing.T) {
 		}
 		if sum := int64(got.Workers)*got.Build + got.Git; sum > c.memory*3/4 {
 			t.Errorf("%d MiB: %d MiB are given away", c.memory/mib, sum/mib)
+		}
+		if sum := 2 * got.Query; sum > max(c.memory/8, 192*mib) {
+			t.Errorf("%d MiB: both processes of jq have %d MiB", c.memory/mib, sum/mib)
 		}
 	}
 }
