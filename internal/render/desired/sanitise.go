@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Sanitise returns a copy without what must not be sent in a server-side apply: status, server-set metadata, nulls,
+// Sanitise returns a copy without what must not be sent in a server-side apply: status, server-set metadata, nulls but for those in the values of a chart,
 // stringData, quantities in another form than the server keeps, and empty maps and lists that mean nothing. Each of them would
 // be a false difference, a false conflict or a write without a change for ever (measured): the server stores its
 // own kinds in protobuf, which does not know an empty list or map from none, but an empty record.
@@ -26,7 +26,7 @@ func Sanitise(o object.Object) object.Object {
 		encodeStringData(c)
 	}
 	if isOpaque(gvk) {
-		pruner{}.fields(c, "")
+		pruner{literal: literalsOf(gvk)}.fields(c, "")
 		pruner{builtIn: true}.fields(meta, "metadata")
 		return c
 	}
@@ -80,6 +80,7 @@ var meaningful = map[string]bool{"podSelector": true, "selector": true}
 // pruner drops nulls and, in Kubernetes' own kinds, empty lists and meaningless empty maps, and brings quantities into the server's form.
 type pruner struct {
 	builtIn bool
+	literal map[string]bool // fields that hold any JSON, nulls included
 }
 
 func (p pruner) fields(m map[string]any, parent string) {
@@ -97,12 +98,12 @@ func (p pruner) value(key string, v any, parent string) (any, bool) {
 	case nil:
 		return nil, false
 	case map[string]any:
-		if p.builtIn || !literal[key] {
+		if !p.literal[key] {
 			p.fields(v, key)
 		}
 		return v, len(v) > 0 || !p.builtIn || meaningful[key] || schema.IsOptionalRecord(key)
 	case []any:
-		if p.builtIn || !literal[key] {
+		if !p.literal[key] {
 			p.items(v, key)
 		}
 		return v, len(v) > 0 || !p.builtIn
@@ -121,8 +122,25 @@ func (p pruner) items(list []any, key string) {
 	}
 }
 
-// literal are the places in a CRD's schema that hold any JSON, nulls included.
-var literal = map[string]bool{"default": true, "example": true, "enum": true}
+// literals are the places in a CRD's schema that hold any JSON, nulls included. The values of a chart are such places as well: a null removes what the chart
+// has, and the server stores it (measured). Elsewhere the server may refuse a null that a schema does not allow.
+var (
+	literals          = map[string]bool{"default": true, "example": true, "enum": true}
+	helmLiterals      = map[string]bool{"values": true}
+	argoLiterals      = map[string]bool{"valuesObject": true}
+	argoKindsOfValues = map[string]bool{"Application": true, "ApplicationSet": true}
+)
+
+// literalsOf are those of an opaque kind.
+func literalsOf(gvk object.GVK) map[string]bool {
+	switch {
+	case gvk.Group == "helm.toolkit.fluxcd.io" && gvk.Kind == "HelmRelease":
+		return helmLiterals
+	case gvk.Group == "argoproj.io" && argoKindsOfValues[gvk.Kind]:
+		return argoLiterals
+	}
+	return literals
+}
 
 // quantities are maps whose values are resource quantities; quantityFields are single ones, with the field that they are in.
 var (
