@@ -154,6 +154,20 @@ func TestDriftIsHeldWhileAHealthCheckFailedBefore(t *testing.T) {
 	w.await(conf, func(o *unstructured.Unstructured) bool { return value(o, "k") == "3" })
 }
 
+// TestAFailedObjectThatIsDeletedIsCreatedAgain: its own failure holds nothing, and other drift is no longer held because of it.
+func TestAFailedObjectThatIsDeletedIsCreatedAgain(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, late("web", `sandbox.truce.dev/crash: "true"`, "")+crashable)
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
+	t.Log(w.fails("app", "CrashLoopBackOff: container c of pod web-"))
+	web, conf := w.Watch(t, deployments, w.ns, "web"), w.Watch(t, configmaps, w.ns, "conf")
+	first := w.await(web, func(*unstructured.Unstructured) bool { return true }).GetUID()
+	w.patch(configmaps, "conf", map[string]any{"data": map[string]any{"k": "2"}}, "kubectl-edit")
+	w.condition("app", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool { return c["status"] == "True" })
+	w.kubectl("delete", "deployment/web")
+	w.await(web, func(o *unstructured.Unstructured) bool { return o.GetUID() != first })
+	w.await(conf, func(o *unstructured.Unstructured) bool { return value(o, "k") == "1" })
+}
+
 // TestDriftThatBreaksTheHealthIsCorrected: here it is left for a while, in which the health check fails because of it.
 func TestDriftThatBreaksTheHealthIsCorrected(t *testing.T) {
 	w := newWorld(t, policy.Policy{}, late("web", `sandbox.truce.dev/crash: "false"`, ""))

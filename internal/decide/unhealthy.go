@@ -13,6 +13,9 @@ import (
 // heldByFailure says why a correction is held while the app is not healthy: a health check had failed before the drift began, so what is live
 // may be what a person does about it. Empty where none had, and where it is not known which came first: the drift may be what broke the health.
 func heldByFailure(in Input, d compare.Difference) string {
+	if in.Live == nil && in.Failure.ID == in.Desired.ID() { // to delete what has failed is how people have it made again
+		return ""
+	}
 	began := driftBegan(in, d)
 	if in.Failure.Since.IsZero() || began.IsZero() || !in.Failure.Since.Before(began) {
 		return ""

@@ -134,6 +134,18 @@ func (e *Engine) failureOf(a app.App) health.Failure {
 	return first
 }
 
+// failure returns the failed health check that may hold the drift of the object. One that had failed itself and was deleted has its own, whatever else has failed.
+func (w *objectReconcile) failure() health.Failure {
+	first := w.engine.failureOf(w.app)
+	if w.live != nil || first.Since.IsZero() {
+		return first
+	}
+	if since, failed := w.engine.failures.of(w.app.Key)[w.managed.id]; failed {
+		return health.Failure{ID: w.managed.id, Since: since}
+	}
+	return first
+}
+
 // presumeFailed reports whether no run of this process has ended yet: until then the custom resource alone says whether a health check fails.
 func (c *healthChecks) presumeFailed() bool {
 	c.mu.Lock()

@@ -74,6 +74,12 @@ func (r *managedObject) keepStatus(e *Engine, now health.Status) bool {
 	return changed
 }
 
+// keepAbsence keeps the health of an object that is not in the cluster, and with that the end of what had failed in it. The caller holds mu.
+func (r *managedObject) keepAbsence(e *Engine, now health.Status) {
+	r.health, r.podReport = now, nil
+	e.failures.note(r.owner, r.id, now.Code, e.Now())
+}
+
 func podDelay(c health.Code) time.Duration {
 	if c == health.Degraded {
 		return podsOfDegraded

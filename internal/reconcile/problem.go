@@ -5,6 +5,7 @@ func (w *objectReconcile) failed(err error) error {
 	shown := &shownError{text: w.snap.sensitive.Message(err.Error()), err: err}
 	w.keepProblem(shown.text)
 	w.engine.queue.AppChanged(w.snap.owner)
+	w.engine.failuresChanged(w.snap.owner)
 	w.engine.healthChanged(w.snap.owner)
 	w.engine.notifyListeners()
 	return shown
@@ -32,6 +33,6 @@ func (w *objectReconcile) keepProblem(text string) {
 	case w.live != nil && !r.knowsNewer(w.live):
 		r.keepHealth(w.engine, w.live)
 	case w.live == nil && w.fresh && r.health.Code != "": // what was seen of it is gone
-		r.health, r.podReport = w.healthOfAbsent(), nil
+		r.keepAbsence(w.engine, w.healthOfAbsent())
 	}
 }

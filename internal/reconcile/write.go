@@ -240,6 +240,7 @@ func (w *objectReconcile) keepResult() error {
 		w.engine.queue.EnqueueApp(w.snap.owner) // what stopped its last run is over
 	}
 	w.engine.queue.AppChanged(w.snap.owner)
+	w.engine.failuresChanged(w.snap.owner)
 	w.engine.healthChanged(w.snap.owner)
 	w.engine.notifyListeners()
 	w.confirmLater()
@@ -281,8 +282,8 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 		r.withheld = w.withheldNow(r.withheld)
 	}
 	if w.live == nil {
-		r.health, r.podReport, r.fingerprint = w.healthOfAbsent(), nil, 0
-		r.settled = unchanged.State{}
+		r.keepAbsence(w.engine, w.healthOfAbsent())
+		r.fingerprint, r.settled = 0, unchanged.State{}
 		return recovered, err
 	}
 	if r.observed(w.live, w.engine) {

@@ -1,0 +1,89 @@
+package reconcile
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+)
+
+// failingApp is an app that waits for health, of which web has failed, then api; a difference of settings was left.
+func failingApp(q Queue) (e *Engine, a app.App, managed func(name string) *managedObject) {
+	e = NewEngine(Dependencies{Hasher: ownership.NewHasher(), Now: time.Now}, q)
+	a = app.App{Key: app.Key{Kind: "Kustomization", Namespace: "shop", Name: "app"}, Wait: app.WaitHealthy}
+	all := map[string]*managedObject{}
+	s := e.state(a.Key)
+	s.app = a
+	for i, name := range []string{"web", "api", "settings"} {
+		r := &managedObject{id: configMapID(name), owner: a.Key}
+		r.health.Code = health.Degraded
+		if name == "settings" {
+			r.health.Code, r.open = health.Healthy, map[string]time.Time{".data.k": time.Now()}
+		}
+		all[name], e.objects[r.id], s.wanted[r.id] = r, r, true
+		e.failures.note(a.Key, r.id, r.health.Code, time.Unix(int64(i), 0))
+	}
+	e.failures.takeChanged(a.Key)
+	return e, a, func(name string) *managedObject { return all[name] }
+}
+
+func configMapID(name string) object.ID {
+	return object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}
+}
+
+// TestAFailedObjectThatIsGoneFailsNoMore: and what was left because of its failure is judged again, whether its deletion is held or its creation has failed.
+func TestAFailedObjectThatIsGoneFailsNoMore(t *testing.T) {
+	for what, end := range map[string]func(*objectReconcile) error{
+		"left":   func(w *objectReconcile) error { return w.keepResult() },
+		"failed": func(w *objectReconcile) error { _ = w.failed(errKeepsChanging); return nil },
+	} {
+		t.Run(what, func(t *testing.T) {
+			var queued []object.ID
+			e, a, managed := failingApp(queueFuncs{object: func(id object.ID) { queued = append(queued, id) }})
+			web := managed("web")
+			if err := end(&objectReconcile{engine: e, managed: web, app: a, snap: snapshot{owner: a.Key}, fresh: true}); err != nil {
+				t.Fatal(err)
+			}
+			if _, fails := e.failures.of(a.Key)[web.id]; fails || web.health.Code != health.Missing {
+				t.Errorf("web is %v, and fails: %t", web.health, fails)
+			}
+			if !slices.Contains(queued, managed("settings").id) {
+				t.Errorf("judged again are %v, want settings, too", queued)
+			}
+		})
+	}
+}
+
+// TestWhichFailureHoldsTheDriftOfAnObject: the first of the app's; of a failed object that was deleted its own, whatever else had failed before it.
+func TestWhichFailureHoldsTheDriftOfAnObject(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		there bool
+		want  string
+	}{
+		{"web", false, "web"},
+		{"web", true, "web"},
+		{"api", false, "api"},
+		{"api", true, "web"},
+		{"settings", false, "web"},
+		{"settings", true, "web"},
+	} {
+		e, a, managed := failingApp(nil)
+		w := &objectReconcile{engine: e, managed: managed(c.name), app: a}
+		if c.there {
+			w.live = object.Object{"kind": "ConfigMap"}
+		}
+		if got := w.failure().ID; got != configMapID(c.want) {
+			t.Errorf("%s, there: %t: held by %s, want %s", c.name, c.there, got, c.want)
+		}
+	}
+	e, a, managed := failingApp(nil)
+	a.Wait = app.WaitApplied
+	if got := (&objectReconcile{engine: e, managed: managed("web"), app: a}).failure(); got != (health.Failure{}) {
+		t.Errorf("an app that waits for no health is held by %v", got)
+	}
+}
