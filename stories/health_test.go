@@ -231,3 +231,27 @@ func TestAKustomizationWaitsForItsJobs(t *testing.T) {
 		t.Errorf("what depends on the Job came first: %v", job.Object["status"])
 	}
 }
+
+// TestAKustomizationWaitsForASuspendedJob: until it is resumed and has completed, as in Flux and Helm.
+func TestAKustomizationWaitsForASuspendedJob(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, "-- migrate/job.yaml --\n"+strings.Replace(runningJob, "spec:\n", "spec:\n  suspend: true\n", 1)+configMaps("web", "web"))
+	w.fileSource("repo", w.repo)
+	w.dependent("migrate", "repo", "timeout: 1h\nwait: true")
+	w.dependent("web", "repo", "", "migrate")
+	w.await(w.Watch(t, jobs, w.ns, "runs"), func(o *unstructured.Unstructured) bool { return conditionText(o, "Suspended") != "" })
+	t.Log(w.awaits("migrate", "Job.batch "+w.ns+"/runs"))
+	w.check("migrate")
+	if w.isThere(configmaps, "web") || isReadyNow(w.get(kustomizations, "migrate")) {
+		t.Error("the Job is suspended, and its Kustomization is ready")
+	}
+	w.edit("migrate/job.yaml", "suspend: true", "suspend: false")
+	w.await(w.Watch(t, jobs, w.ns, "runs"), func(o *unstructured.Unstructured) bool {
+		ready, _, _ := unstructured.NestedInt64(o.Object, "status", "active")
+		return ready == 1
+	})
+	w.kubectl("annotate", "pod", "-l", "job-name=runs", "sandbox.truce.dev/ready-")
+	w.ready("web")
+	if job := w.get(jobs, "runs"); conditionText(job, "Complete") == "" {
+		t.Errorf("web is ready, and the Job is %v", job.Object["status"])
+	}
+}

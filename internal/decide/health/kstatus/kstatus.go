@@ -74,13 +74,13 @@ func byKstatus(o object.Object) (s health.Status) {
 	}
 }
 
-// suspended reports whether a person has suspended the object.
+// suspended reports whether the object stands still by its spec, and is not waited for.
 func suspended(o object.Object) bool {
 	gvk := o.GVK()
 	switch gvk.Group + "/" + gvk.Kind {
 	case "apps/Deployment":
 		return o.At("spec", "paused") == true
-	case "batch/CronJob", "batch/Job":
+	case "batch/CronJob":
 		return o.At("spec", "suspend") == true
 	}
 	return false

@@ -52,15 +52,16 @@ func crashes(o object.Object) bool {
 }
 
 // assessJob: kstatus calls a Job done as soon as it runs. Flux and Helm wait until it has completed (fluxcd/pkg/runtime/statusreaders, seen with
-// kustomize-controller v1.9.4): what depends on a migration must not begin before its end.
+// kustomize-controller v1.9.4): what depends on a migration must not begin before its end,
+// also where a queue such as Kueue's, or Git, has suspended it.
 func assessJob(o object.Object) (health.Status, bool) {
 	for _, kind := range []string{"Complete", "Failed"} {
 		if health.Condition(o, kind)["status"] == "True" {
 			return health.Status{}, false
 		}
 	}
-	if suspended(o) {
-		return health.Status{}, false
+	if o.At("spec", "suspend") == true {
+		return health.Status{Code: health.Progressing, Message: "suspended; waiting for the Job to complete"}, true
 	}
 	return health.Status{Code: health.Progressing, Message: "waiting for the Job to complete"}, true
 }
