@@ -8,7 +8,9 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -82,13 +84,12 @@ func pausedCount(in Input, d compare.Difference, c claim.Claim) Finding {
 }
 
 // unnamedCount is the finding of a count that Git leaves open, that has no claimant, and that was set: an addition, even where no field
-// manager records it. The server starts its own kinds with 1.
+// manager records it. None where the user ignores the count, or allows additions. The server starts its own kinds with 1.
 func unnamedCount(in Input) []Finding {
 	_, named := field.ValueAt(in.Desired, in.Count)
 	value, there := field.ValueAt(in.Live, in.Count)
 	n, whole := value.(int64)
-	if len(in.Count) == 0 || named || !there || !whole || n == 1 || slices.ContainsFunc(in.Claims, func(c claim.Claim) bool { return c.Path.Equals(in.Count) }) ||
-		slices.ContainsFunc(in.Compared.Added, func(a compare.Addition) bool { return a.Path.Equals(in.Count) }) {
+	if len(in.Count) == 0 || named || !there || !whole || n == 1 || in.Policy.Additions == policy.AdditionsAllow || isCountDecided(in) {
 		return nil
 	}
 	d := compare.Difference{Path: in.Count, Kind: compare.Added, Live: redact.HideValue(n), Writer: ownership.WriterOf(in.Owners, in.Count)}
@@ -106,6 +107,13 @@ func unnamedCount(in Input) []Finding {
 	f.Reason = fmt.Sprintf("set to %d by %s; Git names no count: it stays", n, d.Writer)
 	f.Remedy = "to keep it, name the count in Git"
 	return []Finding{f}
+}
+
+// isCountDecided reports whether a claim, a rule of the user or a finding of its own decides about the count.
+func isCountDecided(in Input) bool {
+	return slices.ContainsFunc(in.Claims, func(c claim.Claim) bool { return c.Path.Equals(in.Count) }) ||
+		slices.ContainsFunc(in.Ignored, func(c ignore.Covered) bool { return field.HasPrefix(in.Count, c.Path) }) ||
+		slices.ContainsFunc(in.Compared.Added, func(a compare.Addition) bool { return a.Path.Equals(in.Count) })
 }
 
 // builtInCount reports whether the API server itself starts the count of the kind with 1.
