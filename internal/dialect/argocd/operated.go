@@ -26,11 +26,30 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 	s.SyncResult.Revision, s.SyncResult.Revisions = revisionsOf(cr, o.Revision)
 	s.SyncResult.Source, s.SyncResult.Sources = sourcesOf(cr)
 	s.SyncResult.ManagedNamespaceMetadata = object.CloneValue(cr.At("spec", "syncPolicy", "managedNamespaceMetadata"))
+	if s.isEndOf(had, o) { // the spec may be another one by now
+		s.Operation = had.Operation
+		s.SyncResult.Source, s.SyncResult.Sources = had.SyncResult.Source, had.SyncResult.Sources
+		s.SyncResult.ManagedNamespaceMetadata = had.SyncResult.ManagedNamespaceMetadata
+	}
 	if s.Phase == phaseRunning && had != nil && had.Phase == phaseTerminating { // until the run that ends it
 		s.Phase = phaseTerminating
 	}
 	s.SyncResult.Resources = resultsOfRollout(o)
 	return s
+}
+
+// isEndOf reports whether the operation that a status had is the same one, of a rollout, and had ended as this one has.
+func (s *operationState) isEndOf(had *operationState, o report.Rollout) bool {
+	if s.FinishedAt == "" || had == nil || had.SyncResult == nil || had.StartedAt != s.StartedAt || had.FinishedAt != s.FinishedAt {
+		return false
+	}
+	if had.SyncResult.Revision != s.SyncResult.Revision || !slices.Equal(had.SyncResult.Revisions, s.SyncResult.Revisions) {
+		return false
+	}
+	if o.Order.Token == "" {
+		return object.Object(had.Operation).At("initiatedBy", "automated") == true
+	}
+	return tokenOf(had.Operation) == o.Order.Token
 }
 
 // resultsOfRollout is what became of each object: first of what comes before the hooks.
@@ -201,6 +220,9 @@ func history(cr object.Object, r report.Report, before applicationStatus, now *o
 	if done && (finishes || !same) {
 		entry := historyEntry{Revision: revision, Revisions: revisions, DeployStartedAt: begun, DeployedAt: formatTime(o.Ended)}
 		entry.Source, entry.Sources = sourcesOf(cr)
+		if now != nil && now.SyncResult != nil && now.StartedAt == begun {
+			entry.Source, entry.Sources = object.CloneValue(now.SyncResult.Source), object.CloneValue(now.SyncResult.Sources)
+		}
 		entry.InitiatedBy = &initiator{Username: o.Order.By, Automated: o.Order.Token == ""}
 		if len(had) > 0 {
 			entry.ID = had[len(had)-1].ID + 1
