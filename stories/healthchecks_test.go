@@ -213,3 +213,19 @@ func TestARunFindsAnObjectThatIsNoLongerHealthy(t *testing.T) {
 	w.edit("app/web.yaml", `"1"`, `"2"`) // which makes another pod
 	w.ready("app")
 }
+
+// TestOtherVariablesAreWaitedFor: a ConfigMap changes a Deployment at one revision and generation, and its pods stay unready: the app is not ready until they are.
+func TestOtherVariablesAreWaitedFor(t *testing.T) {
+	slow := strings.Replace(late("web", "sandbox.truce.dev/ready: '${ready}'", ""), "progressDeadlineSeconds: 1", "progressDeadlineSeconds: 600", 1)
+	w := newWorld(t, policy.Policy{}, slow)
+	values := func(ready string) {
+		w.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: "+w.ns+", labels: {reconcile.fluxcd.io/watch: Enabled}}, data: {ready: "+ready+"}}\n")
+	}
+	values("soon")
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h\npostBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}")
+	w.ready("app")
+	values("never")
+	t.Log(w.awaits("app", "waiting for Deployment.apps "+w.ns+"/web"))
+	values("soon")
+	w.ready("app")
+}

@@ -50,12 +50,31 @@ var pastReasons = map[report.Reason]string{
 	report.HealthFailed:  meta.HealthCheckFailedReason,
 }
 
+// mayHaveEnded reports whether a run that built a digest ended so since the newest run that built another one, or whether the history cannot say: it is empty, or
+// begins with an entry of Flux, whose digests are others.
+func mayHaveEnded(h meta.History, digest, reason string) bool {
+	if last := h.Latest(); last == nil || last.Metadata[pastID] == "" {
+		return true
+	}
+	for _, past := range h {
+		if past.Digest != digest {
+			return false
+		}
+		if past.LastReconciledStatus == reason {
+			return true
+		}
+	}
+	return false
+}
+
 // withHistory returns a status with what a run adds to its history: as in Flux one entry for each digest of what was built and way in which the run ended, the newest
-// first, at most meta.HistoryMaxSize. A status that has no other news stays as it is: the runs are counted when it is written next.
+// first, at most meta.HistoryMaxSize. A status that has no other news, such as another digest, stays as it is: the runs are counted when it is written next.
 func withHistory(cr object.Object, s *kustomizev1.KustomizationStatus, r report.Report) map[string]any {
 	now := statusMap(s)
 	reason, is := pastReasons[r.Reason]
-	if r.Running || !is || !r.Runs.Newest || isSameBesideHistory(cr, now) {
+	last := s.History.Latest()
+	isNews := last == nil || last.Digest != r.Runs.Digest
+	if r.Running || !is || !r.Runs.Newest || !isNews && isSameBesideHistory(cr, now) {
 		return now
 	}
 	end, took := r.Runs.Ended, r.Runs.Took
@@ -63,8 +82,8 @@ func withHistory(cr object.Object, s *kustomizev1.KustomizationStatus, r report.
 		end, took = r.Seen, r.Seen.Sub(r.At)
 	}
 	runs, alike := r.Runs.After(lastReconciled(s.History)), false
-	if last := s.History.Latest(); last != nil {
-		alike = last.Digest == r.Runs.Digest && last.LastReconciledStatus == reason && last.Metadata[pastRevision] == r.Revision
+	if !isNews {
+		alike = last.LastReconciledStatus == reason && last.Metadata[pastRevision] == r.Revision
 	}
 	if alike && runs == 0 {
 		return now

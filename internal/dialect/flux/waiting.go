@@ -82,15 +82,24 @@ func failedObject(objects []report.Object) string {
 	return ""
 }
 
+// wasHealthy reports whether all objects of this generation, revision and build have been healthy before.
 func wasHealthy(r report.Report, had kustomizev1.KustomizationStatus) bool {
-	c := findCondition(had.Conditions, meta.HealthyCondition)
-	return c != nil && c.Status == metav1.ConditionTrue && had.LastAppliedRevision == r.Applied && had.ObservedGeneration == r.Generation
+	return hasEnded(r, had, metav1.ConditionTrue, meta.ReconciliationSucceededReason) && had.LastAppliedRevision == r.Applied
 }
 
-// failedBefore reports whether the timeout was over in an earlier run already: another look alone is no news.
+// failedBefore reports whether the timeout was over in an earlier run of this build already: another look alone is no news.
 func failedBefore(r report.Report, had kustomizev1.KustomizationStatus) bool {
+	return hasEnded(r, had, metav1.ConditionFalse, meta.HealthCheckFailedReason) && had.LastAttemptedRevision == r.Revision
+}
+
+// hasEnded reports whether a health check of what the newest run has built ended so: the condition Healthy says how, and has to be of this generation, since a run
+// that fails before its health check leaves the condition as it was. Its generation and revision do not show that variables are others: status.history does.
+func hasEnded(r report.Report, had kustomizev1.KustomizationStatus, healthy metav1.ConditionStatus, reason string) bool {
 	c := findCondition(had.Conditions, meta.HealthyCondition)
-	return c != nil && c.Status == metav1.ConditionFalse && had.LastAttemptedRevision == r.Revision && had.ObservedGeneration == r.Generation
+	if c == nil || c.Status != healthy || c.ObservedGeneration != r.Generation || had.ObservedGeneration != r.Generation {
+		return false
+	}
+	return mayHaveEnded(had.History, r.Runs.Digest, reason)
 }
 
 func overdue(cr object.Object, r report.Report) bool {
