@@ -27,7 +27,7 @@ func writtenRevisionOf(r report.Report) *writtenRevision {
 // background is how long a status waits for its turn because it says nothing but that the revision has moved. A status that answers a
 // request, that says anything else that is new, or that another app waits for, does not wait.
 func (c *Controller) background(e appEntry, r report.Report) time.Duration {
-	only := e.hasOnlyMoved(r)
+	only := e.hasOnlyMoved(r) && len(e.front.AnsweredRequests(e.cr, r)) == 0
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := c.appSet[e.app.Key]
