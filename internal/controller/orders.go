@@ -24,6 +24,7 @@ func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 	seen.app = c.bind(seen.app) // here, where rebind waits: a project that has changed since the event would not bound it
 	before := e.app
 	e.kept, e.version, e.app = seen.kept, seen.version, seen.app
+	c.noteWithdrawn(before, seen.app)
 	news = first || e.asks != seen.asks || seen.app.Request != "" && seen.app.Request != before.Request
 	e.asks = seen.asks
 	news = news || seen.app.Terminating && (!before.Terminating || before.TerminatingRequest != seen.app.TerminatingRequest)
@@ -43,6 +44,13 @@ func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 	}
 	e.app = withSyncRequest(seen.app, e.order)
 	return news || e.wants.Token != "" && e.wants.Token != wanted
+}
+
+// noteWithdrawn has the engine forget a request that was taken off: the same text is another request then.
+func (c *Controller) noteWithdrawn(before, now app.App) {
+	if before.Request != "" && now.Request == "" {
+		c.engineOf(now.Key).WithdrawRequest(now.Key)
+	}
 }
 
 // withSyncRequest is the app as an order that was taken up wants it.

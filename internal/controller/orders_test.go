@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/reconcile"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // operating is an Application with an operation of Argo CD's on an older revision, in a phase, and in a mode.
@@ -65,6 +67,44 @@ func TestAnOrderIsTakenUpOnlyWhereItIsCarriedOut(t *testing.T) {
 		if e.wants.Token != "" {
 			t.Errorf("%s: it is begun again", name)
 		}
+	}
+}
+
+// noFiles has no artifact of any source.
+type noFiles struct{ reconcile.Sources }
+
+func (noFiles) Artifact(app.SourceKey) (source.Artifact, error) {
+	return source.Artifact{}, errors.New("not fetched")
+}
+
+func (noFiles) Readers(app.SourceKey) []app.Key { return nil }
+
+// TestASecondRefreshIsNotAnsweredByTheFirst: the annotation has the same text each time, and is taken off by the answer.
+func TestASecondRefreshIsNotAnsweredByTheFirst(t *testing.T) {
+	ctl := NewController(Options{}, reconcile.Dependencies{Now: time.Now})
+	engine := ctl.targets.own.engine
+	engine.Sources = noFiles{}
+	e := &appEntry{front: argocd.Applications{}}
+	show := func(refresh string) (object.Object, int) {
+		cr := operating("Succeeded", "enforce")
+		if refresh != "" {
+			cr.Metadata()["annotations"] = map[string]any{"argocd.argoproj.io/refresh": refresh}
+		}
+		seen, err := ctl.observeApp(e, live.Event{GVK: cr.GVK(), Object: cr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctl.updateEntry(e, seen)
+		return cr, len(e.front.AnsweredRequests(cr, engine.Report(e.app.Key)))
+	}
+	cr, answered := show("normal")
+	r := engine.App(t.Context(), e.app)
+	if now := len(e.front.AnsweredRequests(cr, r)); answered > 0 || now != 1 {
+		t.Fatalf("before the run %d requests are answered, after it %d: %s %s", answered, now, r.Reason, r.Message)
+	}
+	show("")
+	if _, answered := show("normal"); answered > 0 {
+		t.Error("the second one is answered before a run has begun")
 	}
 }
 

@@ -88,7 +88,7 @@ func (e *Engine) begin(a app.App) *appRun {
 	s.onRulesChanged(e, a)
 	a = s.observedIfLost(a)
 	s.app = s.betweenRollouts(a)
-	s.running = true
+	s.running, s.withdrawn = true, false
 	r := &appRun{engine: e, state: s, asked: a, app: a.BetweenRollouts(), superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
 	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.HandledRequest)
 	r.report = report.Report{
@@ -369,6 +369,9 @@ func (r *appRun) publish() report.Report {
 	r.state.mu.Lock()
 	before := r.state.report
 	r.report.Runs = r.countRun(r.state.report.Runs)
+	if r.state.withdrawn {
+		r.report.Request = ""
+	}
 	if r.state.era == r.dataEra { // else what the run found out is about data that is gone
 		r.state.report = r.report
 	}

@@ -82,6 +82,8 @@ type appState struct {
 	// withheld is what is not written to the objects: the newest release has failed, and nothing more is tried.
 	withheld withholding
 	running  bool // a run goes on
+	// withdrawn says that the request was taken off the custom resource while the run goes on.
+	withdrawn bool
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
 	leavingAt    string
 	leavesSince  time.Time

@@ -4,6 +4,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/policy"
 )
@@ -20,6 +21,17 @@ func (r *appRun) overridePauses() {
 			rec.overridePauses()
 		}
 	}
+}
+
+// WithdrawRequest says that the request of an app was taken off its custom resource: the same text asks for another run from now on.
+func (e *Engine) WithdrawRequest(key app.Key) {
+	s := e.knownApp(key)
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.report.Request, s.withdrawn = "", s.running
 }
 
 // isNewRequest reports whether the run is the first one of an order. The runs that follow by themselves, since it waited or failed, are no request.
