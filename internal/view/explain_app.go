@@ -262,7 +262,7 @@ func (t *explanation) judged(ctx context.Context, f fetchedSource, how controlle
 	s.Notes = how.notes
 	if err != nil {
 		t.unknown("What differs, and whose it is: " + redact.MaskText(err.Error()) + ".")
-		s.Stage = report.Done
+		s.Stage, s.Reason = report.Apply, report.ClusterFailed // nothing was compared
 		return nil
 	}
 	engine.Render, engine.Fresh = oneObjectRenderer{engine.Render, s.ID}, oneObjectRenderer{engine.Fresh, s.ID}

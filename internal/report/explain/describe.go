@@ -226,7 +226,7 @@ func (s Subject) describeVerdicts(f Field) []string {
 		}
 	}
 	switch {
-	case len(out) > 0 || s.App == nil || s.Git == nil || s.Stage != report.Done:
+	case len(out) > 0 || s.App == nil || s.Git == nil || !s.compared():
 	case !f.Named:
 		out = append(out, "Nothing: Git does not name it, and so truce does not write it.")
 	case f.There:

@@ -75,6 +75,12 @@ type Subject struct {
 	Now     time.Time
 }
 
+// compared reports whether the object was compared with what Git wants: only then a field without a finding is as Git wants it.
+func (s Subject) compared() bool {
+	compared := []report.Stage{report.Prune, report.Observe, report.Done}
+	return slices.Contains(compared, s.Stage) && s.Found.Problem == ""
+}
+
 // Spot is a line of a file in the source.
 type Spot struct {
 	File string

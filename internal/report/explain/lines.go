@@ -190,7 +190,7 @@ func (s Subject) line(p field.Path) Line {
 	f := s.Field(p)
 	out := Line{Path: field.PathString(p), Field: f}
 	x := f.at()
-	if place, ok := f.place(); ok && x == nil {
+	if place, ok := f.place(); ok && x == nil && s.compared() {
 		out.byGit(f, place)
 		return out
 	}

@@ -49,7 +49,7 @@ func (s Subject) afterwards(f Field) []string {
 			last = e
 		}
 	}
-	if last.What == "" || len(f.Findings) > 0 {
+	if last.What == "" || len(f.Findings) > 0 || !s.compared() {
 		return nil
 	}
 	return append([]string{"Nothing is left to do: it has been put back."}, s.forDrift(f, last.Live, liveWriter(last))...)
