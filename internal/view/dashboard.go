@@ -13,26 +13,38 @@ import (
 // Dashboard opens the status page of the controller that works for a namespace, and logs in a browser there. The page of a pod is reached until
 // ctx ends.
 func (c *Cluster) Dashboard(ctx context.Context, namespace string) (link, pod string, err error) {
-	found, err := instance.WorkingFor(ctx, c.cluster, namespace)
+	all, err := instance.WorkingFor(ctx, c.cluster, namespace)
 	if err != nil {
 		return "", "", err
 	}
-	for _, o := range found {
-		page, _, err := o.OpenPage(ctx)
-		if errors.Is(err, instance.ErrNoPage) {
-			continue
+	var failed error
+	for _, o := range believed(all, namespace) {
+		link, err := openDashboard(ctx, o)
+		if err == nil {
+			return link, o.Pod(), nil
 		}
-		if err != nil {
-			return "", "", err
+		if failed == nil && !errors.Is(err, instance.ErrNoPage) {
+			failed = err
 		}
-		token, err := o.PageToken(ctx)
-		if err != nil {
-			return "", "", err
-		}
-		path, err := logInToPage(ctx, page, token)
-		return page + path, o.Pod(), err
+	}
+	if failed != nil {
+		return "", "", failed
 	}
 	return "", "", fmt.Errorf("%w, or you may not read that (ConfigMap %s)", instance.ErrNoPage, instance.ConfigMap)
+}
+
+// openDashboard returns a link to the page of an instance, which logs in.
+func openDashboard(ctx context.Context, i instance.Instance) (string, error) {
+	page, _, err := i.OpenPage(ctx)
+	if err != nil {
+		return "", err
+	}
+	token, err := i.PageToken(ctx)
+	if err != nil {
+		return "", err
+	}
+	path, err := logInToPage(ctx, page, token)
+	return page + path, err
 }
 
 // logInToPage asks a page for a link that logs in a browser.

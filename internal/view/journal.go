@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -31,28 +32,51 @@ func ReadJournal(ctx context.Context, from string, q journal.Query) ([]journal.E
 // tokenVariable is the environment variable with the bearer token for a page that is named by its URL. A flag would show it to all of the machine.
 const tokenVariable = "TRUCE_PAGE_TOKEN"
 
-// Journal asks the cluster's controller: one in a pod through the API server, one on this machine itself.
+// Journal asks the cluster's controller: one in a pod through the API server, one on this machine itself. Of several that are
+// believed the first one that answers counts.
 func (c *Cluster) Journal(ctx context.Context, q journal.Query) ([]journal.Entry, error) {
-	found, err := instance.WorkingFor(ctx, c.cluster, q.App.Namespace)
+	all, err := instance.WorkingFor(ctx, c.cluster, q.App.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	for _, o := range found {
-		page, stop, err := o.OpenPage(ctx)
-		if errors.Is(err, instance.ErrNoPage) {
-			continue
+	var failed error
+	for _, i := range believed(all, q.App.Namespace) {
+		entries, err := journalOf(ctx, i, q)
+		if err == nil {
+			return entries, nil
 		}
-		if err != nil {
-			return nil, fmt.Errorf("journal: %w", err)
+		if failed == nil && !errors.Is(err, instance.ErrNoPage) {
+			failed = err
 		}
-		defer stop()
-		token, err := o.PageToken(ctx)
-		if err != nil {
-			return nil, fmt.Errorf("journal: %w", err)
-		}
-		return journalAt(ctx, page+"/journal", token, q)
 	}
-	return nil, fmt.Errorf("journal: %w, or you may not read that (ConfigMap %s): name it by --from", instance.ErrNoPage, instance.ConfigMap)
+	if failed != nil {
+		return nil, failed
+	}
+	return nil, errNoJournal()
+}
+
+// believed returns those of the instances that are believed about a namespace, for "" about any.
+func believed(all []instance.Instance, namespace string) []instance.Instance {
+	return slices.DeleteFunc(slices.Clone(all), func(i instance.Instance) bool { return !i.IsBelieved(namespace, all) })
+}
+
+func errNoJournal() error {
+	return fmt.Errorf("journal: %w, or you may not read that (ConfigMap %s): name it by --from", instance.ErrNoPage, instance.ConfigMap)
+}
+
+// journalOf reads the journal of an instance.
+func journalOf(ctx context.Context, i instance.Instance, q journal.Query) ([]journal.Entry, error) {
+	page, stop, err := i.OpenPage(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	defer stop()
+	token, err := i.PageToken(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w", err)
+	}
+	entries, err := journalAt(ctx, page+"/journal", token, q)
+	return slices.DeleteFunc(entries, func(e journal.Entry) bool { return !q.Matches(e) }), err // it may answer with what it is not asked for
 }
 
 func journalFile(path string, q journal.Query) ([]journal.Entry, error) {

@@ -34,10 +34,11 @@ type controllerSettings struct {
 
 // process reads what the controller has written down. Without that the defaults are taken, and a note says so.
 func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings, error) {
-	found, err := instance.WorkingFor(ctx, c.cluster, key.Namespace)
+	all, err := instance.WorkingFor(ctx, c.cluster, key.Namespace)
 	if err != nil {
 		return controllerSettings{}, err
 	}
+	found := believed(all, key.Namespace)
 	out := controllerSettings{catalogue: claim.Builtin()}
 	c.readProjects(ctx, key, &out)
 	if len(found) == 0 {
@@ -49,7 +50,10 @@ func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings,
 			out.notes = append(out.notes, fmt.Sprintf("several controllers run differently (%s, %s): the flags of the first are taken", found[0], other))
 		}
 	}
-	if note := instance.WarnOfOverlap(ctx, key.Namespace, found); note != "" {
+	for _, other := range all[len(found):] {
+		out.notes = append(out.notes, fmt.Sprintf("%s says that it works for namespace %s, too: %s is believed", other, key.Namespace, found[0]))
+	}
+	if note := instance.WarnOfOverlap(ctx, key.Namespace, all); note != "" {
 		out.notes = append(out.notes, note)
 	}
 	out.take(found[0])

@@ -36,8 +36,8 @@ func FromConfigMap(c *cluster.Client, configMap object.Object) Instance {
 // deployed is the namespace that deploy/ installs truce in.
 const deployed = "truce-system"
 
-// ListInstances returns all instances of the cluster. Without permission to list ConfigMaps in the whole cluster it reads those of the namespaces where one
-// may be: that of the installation, that of the connection, and the given one.
+// ListInstances returns all instances that say that they are in the cluster, those of the most trusted places first. Without permission to list
+// ConfigMaps in the whole cluster it reads those of the namespaces where one may be: that of the installation, that of the connection, and the given one.
 func ListInstances(ctx context.Context, c *cluster.Client, namespace string) ([]Instance, error) {
 	list, err := ConfigMaps(c, "").List(ctx, metav1.ListOptions{LabelSelector: Label + "=true"})
 	if err != nil && !apierrors.IsForbidden(err) {
@@ -48,7 +48,7 @@ func ListInstances(ctx context.Context, c *cluster.Client, namespace string) ([]
 		for _, u := range list.Items {
 			out = append(out, FromConfigMap(c, u.Object))
 		}
-		return out, nil
+		return inOrder(out), nil
 	}
 	places := []string{deployed, c.Namespace(), namespace}
 	slices.Sort(places)
@@ -61,16 +61,19 @@ func ListInstances(ctx context.Context, c *cluster.Client, namespace string) ([]
 			return nil, fmt.Errorf("read ConfigMap %s/%s: %w", ns, ConfigMap, err)
 		}
 	}
-	return out, nil
+	return inOrder(out), nil
 }
 
-// WorkingFor returns the instances that work for a namespace, all for "".
+// WorkingFor returns the instances that say that they work for a namespace, all for "", but for those of which the ConfigMap alone is left.
 func WorkingFor(ctx context.Context, c *cluster.Client, namespace string) ([]Instance, error) {
 	all, err := ListInstances(ctx, c, namespace)
-	if namespace == "" || err != nil {
-		return all, err
+	if err != nil {
+		return nil, err
 	}
-	return slices.DeleteFunc(all, func(i Instance) bool { return !i.Namespaces().Cover(namespace) }), nil
+	if namespace != "" {
+		all = slices.DeleteFunc(all, func(i Instance) bool { return !i.Namespaces().Cover(namespace) })
+	}
+	return withoutEnded(ctx, all), nil
 }
 
 // Namespaces are those that the instance works for; none means all.
@@ -182,10 +185,14 @@ func (i Instance) OpenPage(ctx context.Context) (address string, stop func(), er
 	if pod := i.Pod(); pod != "" {
 		return portforward.OpenForward(ctx, i.cluster.Config(), pod)
 	}
-	if page := i.value(keyPage); page != "" {
-		return page, func() {}, nil
+	page := i.value(keyPage)
+	switch {
+	case page == "":
+		return "", nil, ErrNoPage
+	case !isLocalPage(page):
+		return "", nil, fmt.Errorf("%s names a status page that is not on this machine: %.100q", i, page)
 	}
-	return "", nil, ErrNoPage
+	return page, func() {}, nil
 }
 
 // PageToken reads the token of its status page.
