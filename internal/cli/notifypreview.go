@@ -60,7 +60,7 @@ func (f *notifyPreviewFlags) run(ctx context.Context, c *Cluster, name string) e
 	if f.from != "" {
 		entries, err = view.ReadJournal(ctx, f.from, q)
 	} else {
-		entries, err = c.Journal(ctx, q)
+		entries, err = f.program.readJournal(ctx, c, q)
 	}
 	if err != nil {
 		return err

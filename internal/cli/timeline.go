@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/view"
@@ -19,7 +21,7 @@ import (
 const longTimeline = `Show what happened lately: which fields were corrected, ceded and at which values, or contested; which revisions
 were applied, which objects were pruned, what was done with a Helm release, and which app was degraded. It is read
 from the journal of the controller, which survives restarts: of the one in the cluster, of another (--from URL), or
-from a file (--from FILE).
+from a file (--from FILE). -A reads those of all controllers of the cluster.
 
 --postmortem writes a report in Markdown: which fields oscillated, who changed them, since when, what
 stopped it, and what remains to be done in Git.`
@@ -75,7 +77,7 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return f.connected(ctx, func(c *Cluster) error {
-		entries, err := c.Journal(ctx, q)
+		entries, err := f.program.readJournal(ctx, c, q)
 		if err != nil {
 			return err
 		}
@@ -87,6 +89,19 @@ func (f *timelineFlags) run(ctx context.Context, args []string) error {
 		}
 		return f.printTimeline(entries, q, git)
 	})
+}
+
+// readJournal asks the cluster's controllers. Which of several do not answer is printed, where others do.
+func (p *program) readJournal(ctx context.Context, c *Cluster, q journal.Query) ([]journal.Entry, error) {
+	entries, err := c.Journal(ctx, q)
+	var unread *view.UnreadError
+	if !errors.As(err, &unread) {
+		return entries, err
+	}
+	for _, cause := range unread.Causes {
+		fmt.Fprintf(p.env.Err, "note: not all is shown: %s\n", redact.MaskText(cause.Error()))
+	}
+	return entries, nil
 }
 
 // namedApp reads NAME or KIND/NAME; of no argument it is no app.

@@ -141,13 +141,13 @@ func (t *explanation) deletion(ctx context.Context) string {
 		return ""
 	}
 	entries, err := t.entriesOf(ctx, app.Key{})
-	if err != nil && !errors.Is(err, instance.ErrNoPage) {
-		return "what truce did lately: " + redact.MaskText(err.Error())
-	}
 	for _, e := range slices.Backward(entries) {
 		if e.What == journal.Pruned {
 			return fmt.Sprintf("%s deleted it at %s: %s", e.App, e.At.Local().Format("2006-01-02 15:04:05"), strings.TrimSuffix(e.Reason+", "+e.Revision, ", "))
 		}
+	}
+	if err != nil && !errors.Is(err, instance.ErrNoPage) {
+		return "what truce did lately: " + redact.MaskText(err.Error())
 	}
 	return ""
 }

@@ -32,12 +32,27 @@ func ReadJournal(ctx context.Context, from string, q journal.Query) ([]journal.E
 // tokenVariable is the environment variable with the bearer token for a page that is named by its URL. A flag would show it to all of the machine.
 const tokenVariable = "TRUCE_PAGE_TOKEN"
 
-// Journal asks the cluster's controller: one in a pod through the API server, one on this machine itself. Of several that are
-// believed the first one that answers counts.
+// UnreadError says which controllers' journals could not be read, beside what was read of others.
+type UnreadError struct{ Causes []error }
+
+// Error joins the causes.
+func (e *UnreadError) Error() string { return errors.Join(e.Causes...).Error() }
+
+// Unwrap returns the causes.
+func (e *UnreadError) Unwrap() []error { return e.Causes }
+
+// answersWithin is how long each of several controllers may take to answer.
+const answersWithin = 30 * time.Second
+
+// Journal asks the cluster's controller: one in a pod through the API server, one on this machine itself. Of an empty namespace all are asked, and an
+// UnreadError is returned beside what was read where some do not answer. Each is believed about the apps that it is the controller of.
 func (c *Cluster) Journal(ctx context.Context, q journal.Query) ([]journal.Entry, error) {
 	all, err := instance.WorkingFor(ctx, c.cluster, q.App.Namespace)
 	if err != nil {
 		return nil, err
+	}
+	if q.App.Namespace == "" {
+		return journalOfAll(ctx, all, q)
 	}
 	var failed error
 	for _, i := range believed(all, q.App.Namespace) {
@@ -62,6 +77,44 @@ func believed(all []instance.Instance, namespace string) []instance.Instance {
 
 func errNoJournal() error {
 	return fmt.Errorf("journal: %w, or you may not read that (ConfigMap %s): name it by --from", instance.ErrNoPage, instance.ConfigMap)
+}
+
+// journalOfAll merges the journals of all instances, each as far as it is believed.
+func journalOfAll(ctx context.Context, all []instance.Instance, q journal.Query) ([]journal.Entry, error) {
+	var out []journal.Entry
+	var unread UnreadError
+	read := false
+	for _, i := range believed(all, "") {
+		entries, err := journalInTime(ctx, i, q)
+		switch {
+		case errors.Is(err, instance.ErrNoPage):
+			continue
+		case err != nil:
+			unread.Causes = append(unread.Causes, fmt.Errorf("%w (%s)", err, i))
+			continue
+		}
+		read = true
+		out = append(out, slices.DeleteFunc(entries, func(e journal.Entry) bool {
+			return e.App.Namespace == "" || !i.IsBelieved(e.App.Namespace, all)
+		})...)
+	}
+	slices.SortStableFunc(out, func(a, b journal.Entry) int { return a.At.Compare(b.At) })
+	switch {
+	case !read && len(unread.Causes) > 0:
+		return nil, errors.Join(unread.Causes...)
+	case !read:
+		return nil, errNoJournal()
+	case len(unread.Causes) > 0:
+		return out, &unread
+	}
+	return out, nil
+}
+
+// journalInTime reads the journal of one of several instances: one that does not answer keeps nothing from the others.
+func journalInTime(ctx context.Context, i instance.Instance, q journal.Query) ([]journal.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, answersWithin)
+	defer cancel()
+	return journalOf(ctx, i, q)
 }
 
 // journalOf reads the journal of an instance.

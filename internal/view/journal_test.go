@@ -3,12 +3,14 @@ package view
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/rest"
 
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -144,5 +146,21 @@ func TestAControllerElsewhereIsAskedWhereItAloneSaysThatItWorks(t *testing.T) {
 	}
 	if got, err := publishing(t, published{home: "a", page: "http://192.0.2.1:1"}).Journal(t.Context(), journal.Query{}); err == nil || !strings.Contains(err.Error(), "not on this machine") {
 		t.Errorf("%s, %v", revisions(got), err)
+	}
+}
+
+// TestAllNamespacesAreAskedOfAllInstances: of several, each has the journal of its namespaces. What is not read is said beside what is.
+func TestAllNamespacesAreAskedOfAllInstances(t *testing.T) {
+	a := published{home: "a", namespaces: "a", page: page(t, "a", applied("a", "first", 1), applied("a", "third", 3))}
+	b := published{home: "b", namespaces: "b", page: page(t, "b", applied("b", "second", 2), applied("a", "forged", 4))}
+	got, err := publishing(t, a, b).Journal(t.Context(), journal.Query{})
+	if diff := cmp.Diff("first second third", revisions(got)); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	b.noToken = true
+	got, err = publishing(t, a, b).Journal(t.Context(), journal.Query{})
+	var unread *UnreadError
+	if !errors.As(err, &unread) || len(unread.Causes) != 1 || revisions(got) != "first third" || !strings.Contains(err.Error(), "ConfigMap b/truce-controller") {
+		t.Errorf("without the token of one: %s, %v", revisions(got), err)
 	}
 }
