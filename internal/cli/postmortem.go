@@ -57,6 +57,8 @@ func flapParagraph(f journal.Oscillation, now time.Time) string {
 		fmt.Fprintf(&b, "- It stopped because the field was ceded.\n")
 	case f.Contested:
 		fmt.Fprintf(&b, "- truce has left the field alone since %s: it goes back and forth.\n", formatTime(f.Last))
+	case f.Held:
+		fmt.Fprintf(&b, "- It differs still, and is left so, as of %s.\n", formatTime(f.Last))
 	default:
 		fmt.Fprintf(&b, "- Quiet since %s.\n", formatTime(f.Last))
 	}
@@ -74,7 +76,7 @@ func countTimes(n int) string {
 	return fmt.Sprintf("%d times", n)
 }
 
-// flapChart draws the field over time; nothing where its values are no numbers.
+// flapChart draws the field over time; nothing where its values are no numbers, or one of them is too great.
 func flapChart(f journal.Oscillation, now time.Time) []string {
 	var samples []sample
 	for _, v := range f.Values {
@@ -85,6 +87,9 @@ func flapChart(f journal.Oscillation, now time.Time) []string {
 		samples = append(samples, sample{at: v.At, value: n, by: v.By})
 	}
 	git, _ := wholeNumber(f.Git)
+	if git > chartMost {
+		return nil
+	}
 	end := f.Last.Add(f.Last.Sub(f.First) / 10)
 	if end.After(now) {
 		end = now
@@ -106,7 +111,7 @@ func wholeNumber(v any) (int64, bool) {
 	return 0, false
 }
 
-// remainingCommits lists what only a commit ends.
+// remainingCommits lists what is not as Git has it, or will not stay so.
 func remainingCommits(flaps []journal.Oscillation, git gitPlaces) string {
 	var out []string
 	for _, f := range flaps {
@@ -114,6 +119,9 @@ func remainingCommits(flaps []journal.Oscillation, git gitPlaces) string {
 		case !f.Ongoing():
 		case f.Ceded:
 			out = append(out, fmt.Sprintf("- Remove `%s` of %s from Git%s, or agree to the difference in the app: it belongs to %s.\n", f.Path, f.Object, git.place(f), writerNames(f)))
+		case f.Held && f.Reversals == 0:
+			out = append(out, fmt.Sprintf("- `%s` of %s still differs: Git wants %s%s, and it is %s, by %s. Write that into Git, or have Git's value put back (`truce app sync`).\n",
+				f.Path, f.Object, report.FormatValue(f.Git), git.place(f), report.FormatValue(f.Values[len(f.Values)-1].Value), writerNames(f)))
 		default:
 			out = append(out, fmt.Sprintf("- Decide who writes `%s` of %s: Git%s, or %s. An ignore rule leaves it to the other one.\n", f.Path, f.Object, git.place(f), writerNames(f)))
 		}

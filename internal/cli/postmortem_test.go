@@ -44,6 +44,53 @@ func TestAFightThatTruceOnlyObservesHasNotStopped(t *testing.T) {
 	}
 }
 
+// TestAFieldThatStillDiffersRemains: what was seen and left is neither quiet nor put back.
+func TestAFieldThatStillDiffersRemains(t *testing.T) {
+	begin := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	entry := func(minute int, what journal.EntryKind, live any) journal.Entry {
+		return journal.Entry{
+			At: begin.Add(time.Duration(minute) * time.Minute), What: what, Object: object.ID{Kind: "Deployment", Namespace: "shop", Name: "web"},
+			Path: ".spec.replicas", Git: 3, Live: live, Writer: "kubectl", Reason: "observe mode writes nothing",
+		}
+	}
+	const done, remains = "Nothing: what was changed by hand has been put back.", "still differs: Git wants 3, and it is 5, by kubectl"
+	for name, c := range map[string]struct {
+		entries   []journal.Entry
+		want, not []string
+	}{
+		"seen and left":                 {[]journal.Entry{entry(0, journal.Held, 5)}, []string{remains}, []string{done}},
+		"put back, then left":           {[]journal.Entry{entry(0, journal.Corrected, 5), entry(1, journal.Held, 5)}, []string{remains, "It differs still, and is left so, as of 2026-01-02 12:01:00 UTC"}, []string{done, "Quiet"}},
+		"left, then ended":              {[]journal.Entry{entry(0, journal.Held, 5), entry(1, journal.Ended, 3)}, []string{done}, []string{remains}},
+		"left, then put back":           {[]journal.Entry{entry(0, journal.Held, 5), entry(1, journal.Corrected, 5)}, []string{done, "Quiet"}, []string{remains}},
+		"left, then others put it back": {[]journal.Entry{entry(0, journal.Held, 5), entry(1, journal.Returned, 3)}, []string{done}, []string{remains}},
+	} {
+		got := writePostmortem(c.entries, gitPlaces{}, begin.Add(time.Hour))
+		for _, text := range c.want {
+			if !strings.Contains(got, text) {
+				t.Errorf("%s: want %q:\n%s", name, text, got)
+			}
+		}
+		for _, text := range c.not {
+			if strings.Contains(got, text) {
+				t.Errorf("%s: do not want %q:\n%s", name, text, got)
+			}
+		}
+	}
+}
+
+// TestAGreatNumberOfGitsIsNotDrawn: a chart has a line for each value up to it, as many as the user id of a pod.
+func TestAGreatNumberOfGitsIsNotDrawn(t *testing.T) {
+	begin := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	f := journal.Oscillation{Git: int64(chartMost + 1), First: begin, Last: begin.Add(time.Minute), Values: []journal.Value{{At: begin, Value: int64(0)}}}
+	if lines := flapChart(f, begin.Add(time.Hour)); len(lines) > 0 {
+		t.Errorf("drawn in %d lines", len(lines))
+	}
+	f.Git = int64(chartMost)
+	if lines := flapChart(f, begin.Add(time.Hour)); len(lines) == 0 {
+		t.Error("a number that has a line is not drawn")
+	}
+}
+
 // TestAReleaseForetellsWhatTheOtherWillChange names the fields that hold another value than Git's, with their places.
 func TestAReleaseForetellsWhatTheOtherWillChange(t *testing.T) {
 	d := shopWeb()

@@ -23,6 +23,7 @@ type Oscillation struct {
 	Reversals   int       `json:"reversals"`           // corrections that were undone again
 	Contested   bool      `json:"contested"`           // as of the newest entry about it
 	Ceded       bool      `json:"ceded"`               // the same
+	Held        bool      `json:"held,omitempty"`      // the same: it differs, and is left so for now
 	Writers     []string  `json:"writers"`             // who set other values, by name
 	Restorers   []string  `json:"restorers,omitempty"` // who put it back while truce only observed, by name
 	Values      []Value   `json:"values"`              // over time, for a chart
@@ -31,8 +32,8 @@ type Oscillation struct {
 	Revision    string    `json:"revision,omitempty"`  // the newest of which an entry says where
 }
 
-// Ongoing reports whether only a commit ends what happens to the field.
-func (f Oscillation) Ongoing() bool { return f.Ceded || f.Contested || f.Reversals > 0 }
+// Ongoing reports whether something is left to do about the field: it differs, or goes back and forth.
+func (f Oscillation) Ongoing() bool { return f.Held || f.Ceded || f.Contested || f.Reversals > 0 }
 
 // Value is what a field held from a time on.
 type Value struct {
@@ -74,7 +75,7 @@ func Oscillations(entries []Entry) []Oscillation {
 
 func (f *Oscillation) add(e Entry) {
 	f.Git, f.Last = e.Git, e.At
-	f.Contested, f.Ceded = e.What == Contested, e.What == Ceded
+	f.Contested, f.Ceded, f.Held = e.What == Contested, e.What == Ceded, e.What == Held
 	if e.Place != "" || e.Begins != "" {
 		f.Place, f.Begins, f.Revision = e.Place, e.Begins, e.Revision
 	}
