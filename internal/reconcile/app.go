@@ -89,6 +89,9 @@ func (e *Engine) begin(a app.App) *appRun {
 	a = s.observedIfLost(a)
 	s.app = s.betweenRollouts(a)
 	s.running, s.withdrawn = true, false
+	if s.report.Stage == "" {
+		s.remembered = rememberedRun{completed: a.CompletedRevision, reached: a.ReachedRevision, failure: a.LastFailure}
+	}
 	r := &appRun{engine: e, state: s, asked: a, app: a.BetweenRollouts(), superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
 	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.HandledRequest)
 	r.report = report.Report{
@@ -367,7 +370,7 @@ func (r *appRun) publish() report.Report {
 	r.report.Running = false
 	r.closeRollout()
 	r.state.mu.Lock()
-	before := r.state.report
+	before, isFirst := r.state.noted, r.state.report.Stage == ""
 	r.report.Runs = r.countRun(r.state.report.Runs)
 	if r.state.withdrawn {
 		r.report.Request = ""
@@ -375,9 +378,12 @@ func (r *appRun) publish() report.Report {
 	if r.state.era == r.dataEra { // else what the run found out is about data that is gone
 		r.state.report = r.report
 	}
+	if !r.canceled && !onlyWaits(r.report.Reason) {
+		r.state.noted = notedRun{r.report.Stage, r.report.Reason, r.report.Message, r.report.Revision, r.report.Applied}
+	}
 	r.state.mu.Unlock()
 	if !r.canceled {
-		e.noteRun(before, r.report)
+		r.noteRun(before, isFirst)
 	}
 	e.runEnded(r.app.Key)
 	e.queue.AppChanged(r.app.Key)

@@ -84,6 +84,9 @@ type appState struct {
 	running  bool // a run goes on
 	// withdrawn says that the request was taken off the custom resource while the run goes on.
 	withdrawn bool
+	// noted is the newest run in this process that was more than a wait, remembered what the custom resource said of the runs before the first.
+	noted      notedRun
+	remembered rememberedRun
 	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
 	leavingAt    string
 	leavesSince  time.Time

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"bytes"
 	"fmt"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/decide"
@@ -124,22 +125,54 @@ func (e *Engine) revisionOf(key app.Key) string {
 	return s.report.Revision
 }
 
+// notedRun is what the journal needs of a run to know whether the next one is news.
+type notedRun struct {
+	stage                      report.Stage // where it stopped; empty for no run
+	reason                     report.Reason
+	message, revision, applied string
+}
+
+// rememberedRun is what a custom resource remembers of the newest run: a revision that was applied whole, one that was rolled out, and why the run has
+// failed.
+type rememberedRun struct{ completed, reached, failure string }
+
+// of returns the run that is remembered, as far as it can be compared with the first one that this process notes.
+func (m rememberedRun) of(r *appRun) notedRun {
+	now := r.report
+	switch {
+	case m.failure != "" && now.Stage != report.Done && now.Message != "" && strings.Contains(m.failure, now.Message):
+		return notedRun{now.Stage, now.Reason, now.Message, now.Revision, now.Applied}
+	case m.failure != "":
+		return notedRun{stage: report.Apply}
+	case m.completed != "" && m.completed == now.Applied || isRemembered(r.artifact, m.reached):
+		return notedRun{stage: report.Done, revision: now.Revision, applied: now.Applied}
+	}
+	return notedRun{}
+}
+
+// onlyWaits reports whether a run that ended so only waits: it has not stopped.
+func onlyWaits(r report.Reason) bool { return r == report.InProgress || r == report.AwaitingHealth }
+
 // noteRun writes down a revision that was applied whole for the first time, an app that was suspended, and a run that stopped for another
-// reason than the one before. One that only waits has not stopped.
-func (e *Engine) noteRun(before, now report.Report) {
+// reason than the one before. What an earlier process has noted is known from the custom resource.
+func (r *appRun) noteRun(before notedRun, isFirst bool) {
+	e, now := r.engine, r.report
 	if e.Journal == nil {
 		return
 	}
+	if before.stage == "" {
+		before = r.state.remembered.of(r)
+	}
 	switch {
 	case now.Reason == report.Suspended:
-		if before.Reason != report.Suspended && before.Stage != "" {
+		if before.reason != report.Suspended && !isFirst {
 			e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Suspended, Revision: now.Revision, Reason: now.Message})
 		}
 	case now.Stage == report.Done && now.Applied != now.Revision: // it was only compared: it waits for a sync
-	case now.Stage == report.Done && (before.Applied != now.Applied || before.Stage != report.Done):
+	case now.Stage == report.Done && (before.applied != now.Applied || before.stage != report.Done):
 		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Applied, Revision: now.Revision})
-	case now.Reason == report.InProgress || now.Reason == report.AwaitingHealth:
-	case now.Stage != report.Done && (before.Reason != now.Reason || before.Message != now.Message || before.Revision != now.Revision):
+	case onlyWaits(now.Reason):
+	case now.Stage != report.Done && (before.reason != now.Reason || before.message != now.Message || before.revision != now.Revision):
 		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: now.App, What: journal.Failed, Revision: now.Revision, Reason: now.Message, NoFiles: now.WithoutFiles()})
 	}
 }

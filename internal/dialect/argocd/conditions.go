@@ -116,6 +116,18 @@ func stopType(cr object.Object, r report.Report) string {
 	return ""
 }
 
+// lastFailure is the message of the condition that says why the newest run has stopped.
+func lastFailure(cr object.Object) string {
+	list, _ := cr.At("status", "conditions").([]any)
+	for _, e := range list {
+		if c, ok := e.(map[string]any); ok && (c["type"] == invalidSpec || c["type"] == comparison || c["type"] == syncError) {
+			text, _ := c["message"].(string)
+			return text
+		}
+	}
+	return ""
+}
+
 // longestMessage keeps an Application with many messages readable, and its status small.
 const longestMessage = 4000
 

@@ -122,6 +122,7 @@ func appText(a app.App) string {
 		}
 	}
 	line("reached", a.ReachedRevision)
+	line("last failure", a.LastFailure)
 	line("has failed", strings.TrimSpace(a.FailedRevision+" "+a.FailedMessage))
 	line("policy", fmt.Sprintf("%s, claims %s, pause %s, additions %s", a.Policy.Mode, a.Policy.Claims, a.Policy.Pause, a.Policy.Additions))
 	line("order", orderText(a.SyncRequest))

@@ -152,3 +152,16 @@ func completedRevision(cr object.Object) string {
 	revision, _ := cr.At("status", "lastAppliedRevision").(string)
 	return revision
 }
+
+// lastFailure is the message of the condition Ready of a run that has failed. That its objects are not healthy is no failure of a run.
+func lastFailure(cr object.Object) string {
+	list, _ := cr.At("status", "conditions").([]any)
+	for _, e := range list {
+		c, ok := e.(map[string]any)
+		if ok && c["type"] == meta.ReadyCondition && c["status"] == "False" && c["reason"] != meta.HealthCheckFailedReason {
+			text, _ := c["message"].(string)
+			return text
+		}
+	}
+	return ""
+}

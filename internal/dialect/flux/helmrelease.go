@@ -86,7 +86,7 @@ func (r *reading) helmApp(cr object.Object, process policy.Policy) app.App {
 	a.DependsOn = r.dependencies(cr, hr.Spec.DependsOn)
 	a.Request, _ = cr.Annotation(requestedAt)
 	a.HandledRequest = hr.Status.GetLastHandledReconcileRequest()
-	a.CompletedRevision = completedRelease(cr, hr.Status)
+	a.CompletedRevision, a.LastFailure = completedRelease(cr, hr.Status), lastFailure(cr)
 	a.Release = r.release(hr)
 	if object.Object(fields).StringAt("chart", "kind") == ociRepository {
 		r.Unsupported("spec.chart.kind", ociTemplate)

@@ -203,6 +203,7 @@ func appText(a app.App) string {
 	line("timeout", a.Timeout)
 	line("suspended", a.Suspended)
 	line("request", a.Request)
+	line("last failure", a.LastFailure)
 	line("approved", a.Approved)
 	line("deleting", a.Deleting)
 	line("prune", a.Prune)

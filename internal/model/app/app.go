@@ -141,6 +141,9 @@ type App struct {
 	// waits for no other app. Empty for unknown.
 	CompletedRevision string
 
+	// LastFailure is why the newest run has failed, in the words of the custom resource that remembers it; empty for none, and for unknown.
+	LastFailure string
+
 	// FailedSince is since when a health check fails, as its custom resource remembers it; zero for unknown, and where none does.
 	FailedSince time.Time
 
