@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,13 @@ func (c *Controller) Reports() []report.Report {
 		out = append(out, c.report(k))
 	}
 	return out
+}
+
+// SourceKeys returns the keys of all sources that are known, in no order.
+func (c *Controller) SourceKeys() []app.SourceKey {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	return slices.Collect(maps.Keys(c.sourceSet))
 }
 
 // reviewer is a dialect whose status knows more of an app than the report: when it was healthy, how it was before a restart.

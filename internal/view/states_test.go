@@ -186,8 +186,10 @@ func inState(s report.State) words { return words{s.SyncText(), string(s.Health.
 type oneReport struct{ report report.Report }
 
 func (o oneReport) Reports() []report.Report { return []report.Report{o.report} }
-func (oneReport) Ready() error               { return nil }
-func (oneReport) Note() string               { return "" }
+
+func (oneReport) SourceKeys() []app.SourceKey { return nil }
+func (oneReport) Ready() error                { return nil }
+func (oneReport) Note() string                { return "" }
 
 func onPage(t *testing.T, r report.Report) words {
 	t.Helper()

@@ -18,13 +18,14 @@ type apps struct {
 	info, ready, run, objects, fields *prometheus.Desc
 
 	mu      sync.Mutex
-	reports Reports
-	seen    []report.Report  // at the newest look
-	counted map[app.Key]bool // that have series of counters
+	there   Subjects
+	seen    []report.Report        // at the newest look
+	counted map[app.Key]bool       // that have series of counters
+	fetched map[app.SourceKey]bool // the same, of sources
 }
 
 func (m *Metrics) ofApps() *apps {
-	a := &apps{metrics: m, counted: map[app.Key]bool{}}
+	a := &apps{metrics: m, counted: map[app.Key]bool{}, fetched: map[app.SourceKey]bool{}}
 	desc := func(name, help string, labels ...string) *prometheus.Desc {
 		m.families = append(m.families, Family{name, Gauge, labels, help})
 		return prometheus.NewDesc(name, help, labels, nil)
@@ -38,17 +39,22 @@ func (m *Metrics) ofApps() *apps {
 	return a
 }
 
-// Reports has the report of each app. It may be called concurrently.
-type Reports interface{ Reports() []report.Report }
+// Subjects are the apps and the sources that there are. It may be called concurrently.
+type Subjects interface {
+	// Reports returns the report of each app.
+	Reports() []report.Report
+	// SourceKeys returns the key of each source that may be fetched.
+	SourceKeys() []app.SourceKey
+}
 
-// Watch makes scrapes show the apps that are reported on.
-func (m *Metrics) Watch(reports Reports) {
+// Watch makes scrapes show the apps that are reported on, and drop what was counted of apps and sources that are gone.
+func (m *Metrics) Watch(there Subjects) {
 	if m == nil {
 		return
 	}
 	m.apps.mu.Lock()
 	defer m.apps.mu.Unlock()
-	m.apps.reports = reports
+	m.apps.there = there
 }
 
 // expect notes that an app has series of counters.
@@ -56,6 +62,13 @@ func (a *apps) expect(key app.Key) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.counted[key] = true
+}
+
+// expectSource notes that a source has series of counters.
+func (a *apps) expectSource(key app.SourceKey) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.fetched[key.Own()] = true
 }
 
 // Describe implements prometheus.Collector.
@@ -77,31 +90,42 @@ func (a *apps) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
-// look takes in how all apps stand, and drops the counters of those that are gone.
+// look takes in how all apps stand, and drops the counters of apps and sources that are gone.
 func (a *apps) look() {
 	a.mu.Lock()
-	reports, counted := a.reports, maps.Clone(a.counted) // as of before the reports: an app is reported before anything of it is counted
+	there, counted, fetched := a.there, maps.Clone(a.counted), maps.Clone(a.fetched) // as of before it is asked: what is counted was there before
 	a.mu.Unlock()
-	if reports == nil {
+	if there == nil {
 		return
 	}
-	all := reports.Reports()
+	reports, sources := there.Reports(), there.SourceKeys()
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.seen = all
-	there := make(map[app.Key]bool, len(all))
-	for _, r := range all {
-		there[r.App] = true
+	a.seen = reports
+	for _, r := range reports {
+		delete(counted, r.App)
+	}
+	for _, key := range sources {
+		delete(fetched, key.Own())
 	}
 	for key := range counted {
-		if there[key] {
-			continue
-		}
 		delete(a.counted, key)
-		labels := prometheus.Labels{"kind": key.Kind, "namespace": key.Namespace, "name": key.Name}
-		for _, v := range []*prometheus.CounterVec{a.metrics.verdicts, a.metrics.reversals, a.metrics.runs} {
-			v.DeletePartialMatch(labels)
-		}
+		dropSeries([]string{key.Kind, key.Namespace, key.Name}, a.metrics.verdicts, a.metrics.reversals, a.metrics.runs)
+	}
+	for key := range fetched {
+		delete(a.fetched, key)
+		dropSeries([]string{key.Kind, key.Namespace, key.Name}, a.metrics.fetches)
+	}
+}
+
+// dropSeries drops the series of counters that are about one app or source.
+func dropSeries(about []string, of ...*prometheus.CounterVec) {
+	labels := prometheus.Labels{}
+	for i, name := range appLabels {
+		labels[name] = about[i]
+	}
+	for _, v := range of {
+		v.DeletePartialMatch(labels)
 	}
 }
 

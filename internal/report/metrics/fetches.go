@@ -14,6 +14,7 @@ func (m *Metrics) CountFetch(key app.SourceKey, took time.Duration, err error) {
 	if m == nil {
 		return
 	}
+	m.apps.expectSource(key)
 	result := resultOf(err)
 	m.fetches.WithLabelValues(key.Kind, key.Namespace, key.Name, result).Inc()
 	m.fetchTime.WithLabelValues(key.Kind, result).Observe(took.Seconds())

@@ -3,7 +3,7 @@
 // In: what happens, as it happens: findings, runs, fetches, requests; and, at each scrape, the reports of all apps.
 // Out: Prometheus' text at an address; the list of all families with what each means, from which docs/metrics.md is made.
 // Promise: never blocks who works; no value of a field and no name of an object is ever a label, so that the number of series is bounded by
-// that of apps and sources; an app that is gone takes its series along.
+// that of apps and sources; an app or a source that is gone takes its series along.
 // Not here: what happened in detail (journal), where the page is served (controller/manager).
 package metrics
 

@@ -58,9 +58,47 @@ type some []report.Report
 
 func (s *some) Reports() []report.Report { return *s }
 
+// SourceKeys are those of the one source that they read.
+func (s *some) SourceKeys() []app.SourceKey {
+	return []app.SourceKey{{Kind: "GitRepository", Namespace: "flux-system", Name: "fleet"}}
+}
+
+// controlled are the apps and the sources of a controller.
+type controlled struct {
+	apps    []report.Report
+	sources []app.SourceKey
+}
+
+func (c *controlled) Reports() []report.Report { return c.apps }
+
+func (c *controlled) SourceKeys() []app.SourceKey { return c.sources }
+
 func all() *some {
 	s := some(reports())
 	return &s
+}
+
+// TestASourceThatIsGoneTakesItsSeriesAlong as an app does.
+func TestASourceThatIsGoneTakesItsSeriesAlong(t *testing.T) {
+	m := metrics.NewMetrics("v1")
+	fleet := app.SourceKey{Kind: "GitRepository", Namespace: "flux-system", Name: "fleet"}
+	pinned := fleet
+	pinned.Revision = "v1"
+	known := &controlled{apps: reports(), sources: []app.SourceKey{pinned}}
+	m.Watch(known)
+	m.CountFetch(fleet, time.Second, nil)
+	m.CountFetch(fleet, time.Second, errors.New("no route"))
+	if got := scrape(t, m); !strings.Contains(got, `name="fleet",namespace="flux-system",result="Succeeded"} 1`) {
+		t.Errorf("of a source that is there at a revision:\n%s", got)
+	}
+	known.sources = nil
+	if got := scrape(t, m); strings.Contains(got, `name="fleet"`) {
+		t.Errorf("of a source that is gone:\n%s", got)
+	}
+	m.CountFetch(fleet, time.Second, nil) // that was under way
+	if got := scrape(t, m); strings.Contains(got, `name="fleet"`) {
+		t.Errorf("of a look that ended after the source was gone:\n%s", got)
+	}
 }
 
 func TestAScrapeTellsHowAppsStandAndWhatHappened(t *testing.T) {
