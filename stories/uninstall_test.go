@@ -112,22 +112,33 @@ spec: {holderIdentity: pod, leaseDurationSeconds: 3600, renewTime: "2999-01-01T0
 // TestAnUninstallWaitsForAControllerWithoutALease: one that is alone, as that of `truce up` is, says in its ConfigMap where its status page is.
 func TestAnUninstallWaitsForAControllerWithoutALease(t *testing.T) {
 	w := offWorld(t, document3)
-	page := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	defer page.Close()
 	w.Apply(t, `
 apiVersion: v1
 kind: ConfigMap
-metadata: {name: truce-controller, namespace: `+w.ns+`, labels: {truce.dev/controller: "true"}}
-data: {page: "`+page.URL+`"}`)
-	if code, out := w.command("uninstall", "--yes"); code != 1 || !strings.Contains(out, "the controller of ConfigMap "+w.ns+"/truce-controller answers at its status page: end the controller first") {
-		t.Errorf("exit code %d:\n%s", code, out)
+metadata: {name: truce-inventory-web, namespace: `+w.ns+`, labels: {truce.dev/inventory: "true"}}`)
+	home := w.Namespace(t)
+	for _, test := range []struct{ reason, home, namespaces string }{
+		{"it is in the namespace", w.ns, home},
+		{"the namespace is the second of its own", home, home + "," + w.ns},
+	} {
+		page := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+		defer page.Close()
+		w.Apply(t, `
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: truce-controller, namespace: `+test.home+`, labels: {truce.dev/controller: "true"}}
+data: {page: "`+page.URL+`", namespaces: "`+test.namespaces+`"}`)
+		works := "the controller of ConfigMap " + test.home + "/truce-controller holds its Lease or answers at its status page: end the controller first"
+		if code, out := w.command("uninstall", "--yes"); code != 1 || !strings.Contains(out, works) {
+			t.Errorf("%s: exit code %d:\n%s", test.reason, code, out)
+		}
+		if w.get(configmaps, "truce-inventory-web") == nil {
+			t.Fatalf("%s: the inventory is deleted", test.reason)
+		}
+		w.Kubectl(t, "-n", test.home, "delete", "configmap", "truce-controller")
 	}
-	if w.get(configmaps, "truce-controller") == nil {
-		t.Error("the ConfigMap is deleted")
-	}
-	page.Close()
-	if code, out := w.command("uninstall", "--yes"); code != 0 {
-		t.Errorf("it has ended, and the exit code is %d:\n%s", code, out)
+	if code, out := w.command("uninstall", "--yes"); code != 0 || w.get(configmaps, "truce-inventory-web") != nil {
+		t.Errorf("no controller works, and the exit code is %d:\n%s", code, out)
 	}
 }
 

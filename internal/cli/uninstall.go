@@ -20,7 +20,7 @@ installed truce removes its Deployment and roles: kubectl delete -k, or helm uni
 
 A finalizer that Flux or Argo CD has added as well stays. A Kustomization that is being deleted is gone with its finalizer, and its objects
 stay. With --marks the label truce.dev/part-of is removed from applied objects, too. With --namespace it is about one
-namespace: what a controller of that namespace has written. Each step can be repeated.`
+namespace: what controllers have written there, none of which may work for it any more. Each step can be repeated.`
 
 const exampleUninstall = `  truce uninstall --dry-run
   truce uninstall --yes`

@@ -106,7 +106,7 @@ func (l *leftovers) leases(ctx context.Context) error {
 	return nil
 }
 
-// instances looks for controllers that work without a Lease of that name, as `truce up` does: their status pages answer.
+// instances looks for controllers that work for the namespace from another one, or without a Lease of that name, as `truce up` does.
 func (l *leftovers) instances(ctx context.Context) error {
 	if len(l.running) > 0 {
 		return nil
@@ -116,11 +116,16 @@ func (l *leftovers) instances(ctx context.Context) error {
 		return err
 	}
 	for _, i := range all {
-		if (l.namespace == "" || i.Home() == l.namespace) && i.SignOfLife(ctx) == nil {
-			l.running = append(l.running, fmt.Sprintf("the controller of %s answers at its status page", i))
+		if l.concerns(i) && i.SignOfLife(ctx) == nil {
+			l.running = append(l.running, fmt.Sprintf("the controller of %s holds its Lease or answers at its status page", i))
 		}
 	}
 	return nil
+}
+
+// concerns reports whether a controller writes what is to be removed: for the apps of the namespace, or about itself.
+func (l *leftovers) concerns(i instance.Instance) bool {
+	return l.namespace == "" || i.Home() == l.namespace || i.Namespaces().Cover(l.namespace)
 }
 
 // witnesses are what admission witnesses have configured. A controller that ends removes it; one that was killed does not.
@@ -138,16 +143,17 @@ func (l *leftovers) witnesses(ctx context.Context) error {
 	return nil
 }
 
-// marked are the objects of all inventories.
+// marked are the objects of the inventories.
 func (l *leftovers) marked(ctx context.Context) error {
-	records, err := (&configmap.Store{Cluster: l.cluster}).All(ctx)
+	store := &configmap.Store{Cluster: l.cluster}
+	if l.namespace != "" {
+		store.Namespaces = cluster.Namespaces{l.namespace}
+	}
+	records, err := store.All(ctx)
 	if err != nil {
 		return err
 	}
 	for _, r := range records {
-		if l.namespace != "" && r.App.Namespace != l.namespace {
-			continue
-		}
 		if err := l.markedBy(ctx, r); err != nil {
 			return err
 		}
