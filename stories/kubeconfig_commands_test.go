@@ -3,6 +3,8 @@ package stories
 import (
 	"fmt"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // commandsThere is the scene of a person who asks about an app whose objects are in another cluster.
@@ -25,6 +27,33 @@ func commandsThere(f farWorld) {
 	f.saysOf(run, 2, "why gizmo/tool", "gizmo")
 	f.saysOf(run, 0, "tree kustomization there", "ConfigMap/"+f.ns+"/more")
 	f.withoutRights(run)
+}
+
+// adoptedThere takes over what kustomize-controller has applied to the other cluster, and gives it back.
+func adoptedThere(f farWorld) {
+	run := f.truce()
+	object := func(name, data string) string {
+		return fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: %s, namespace: %s, labels: {kustomize.toolkit.fluxcd.io/name: adopted, kustomize.toolkit.fluxcd.io/namespace: %[2]s}}, data: {%s}}", name, f.ns, data)
+	}
+	f.there.ApplyAs(f.t, "kustomize-controller", object("adopted", "k: there, leftover: x")+"\n---\n"+object("left", "k: there"))
+	f.Apply(f.t, f.manifest("adopted", "./adopted", "suspend: true"+inTheOtherCluster))
+	f.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/adopted", "--type=merge", "--subresource=status", "-p", fmt.Sprintf(
+		`{"status":{"inventory":{"entries":[{"id":"%[1]s_adopted__ConfigMap","v":"v1"},{"id":"%[1]s_left__ConfigMap","v":"v1"}]}}}`, f.ns))
+	cm, left := f.there.Watch(f.t, configmaps, f.ns, "adopted"), f.there.Watch(f.t, configmaps, f.ns, "left")
+	f.saysOf(run, 0, "adopt adopted --dry-run", "leftover", "no longer in Git: to be pruned", "adopted (beside) (dry run)")
+	f.saysOf(run, 0, "adopt adopted --timeout 60s", "adopted (beside), 1 object")
+	f.await(cm, func(o *unstructured.Unstructured) bool {
+		return isOurs(o, "kustomize-controller") && text(o, "data", "leftover") == ""
+	})
+	left.AwaitDeleted(f.ctx)
+	f.saysOf(run, 0, "release adopted --timeout 60s", "released, 1 object")
+	f.await(cm, func(o *unstructured.Unstructured) bool { return isTheirs(o, "kustomize-controller") })
+	f.until("the release to be over on the Kustomization, too", func() bool {
+		return text(f.get(kustomizations, "adopted"), "metadata", "annotations", "truce.dev/mode") == "observe"
+	})
+	f.kubectl("patch", "kustomization.kustomize.toolkit.fluxcd.io/adopted", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`) // as Flux does
+	f.kubectl("delete", "kustomization.kustomize.toolkit.fluxcd.io/adopted")
+	f.there.Kubectl(f.t, "delete", "configmap/adopted", "-n", f.ns)
 }
 
 // withoutRights asks as a user who may read apps and sources, but no Secret.

@@ -48,6 +48,8 @@ spec:
 {apiVersion: v2, name: web, version: 1.0.0}
 -- charts/web/templates/web.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}"}, data: {k: "{{ .Values.k }}", there: "{{ (lookup "v1" "ConfigMap" .Release.Namespace "asked").data.k }}"}}
+-- adopted/cm.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: adopted, namespace: NAMESPACE}, data: {k: there}}
 -- tenant/cm.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: of-tenant, namespace: NAMESPACE}, data: {k: there}}
 `
@@ -154,6 +156,7 @@ func TestAnAppHasItsObjectsInAnotherCluster(t *testing.T) {
 		{"the Secret brings the rollout", rolledOutThere},
 		{"a HelmRelease has its objects and its releases there", releasedThere},
 		{"commands look into the other cluster", commandsThere},
+		{"an app moves from Flux to truce and back", adoptedThere},
 		{"Applications name it as Argo CD does", applicationsThere},
 		{"what the HPA there sets is ceded", cededThere},
 		{"what leaves Git is pruned there", prunedThere},

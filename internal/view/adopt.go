@@ -64,8 +64,14 @@ func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
 	if err != nil {
 		return out, err
 	}
+	a := c.app(ctx, how, translate, after.App)
+	in, leave, err := c.inClusterOf(ctx, a)
+	defer leave()
+	if err != nil {
+		return out, &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s is not adopted: %w", key, err)}
+	}
 	var newest time.Time
-	out.Detail, newest, err = c.foresee(ctx, after.App, c.app(ctx, how, translate, after.App), how)
+	out.Detail, newest, err = in.foresee(ctx, after.App, a, how)
 	if newest.After(out.At) { // the clock of the API server is ahead of ours
 		out.At = newest
 	}
@@ -169,7 +175,7 @@ func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how 
 // adoptable is one object as its adoption is judged. Nothing is live where it is not there.
 func (c *Cluster) adoptable(ctx context.Context, a app.App, o report.Object, want object.Object) (decide.Input, error) {
 	in := decide.Input{Desired: want, Adoption: a.Adoption}
-	there, err := c.engine.Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
+	there, err := c.objects().Live.Get(ctx, object.GVK{Group: o.ID.Group, Version: o.Version, Kind: o.ID.Kind}, o.ID)
 	if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
 		return in, nil
 	}
@@ -232,7 +238,7 @@ func (c *Cluster) takenAway(ctx context.Context, in decide.Input) []field.Path {
 		return nil
 	}
 	t := apply.Target{GVK: in.Live.GVK(), ID: in.Live.ID(), UID: in.Live.UID(), ResourceVersion: in.Live.ResourceVersion()}
-	real, err := reconcile.ProbeAdditions(ctx, readonly.Writer{Writer: c.engine.Writer}, t, in.Live, found)
+	real, err := reconcile.ProbeAdditions(ctx, readonly.Writer{Writer: c.objects().Writer}, t, in.Live, found)
 	if err != nil {
 		return all
 	}
@@ -250,7 +256,7 @@ func (c *Cluster) inherited(ctx context.Context, a app.App, all map[object.ID]st
 		if wanted[id] != nil || a.Prune != policy.PruneDelete {
 			continue
 		}
-		o, err := c.engine.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)
+		o, err := c.objects().Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)
 		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -44,7 +45,12 @@ func (c *Cluster) FollowMove(ctx context.Context, key app.Key, objects []report.
 	for _, o := range objects {
 		m.waits[o.ID] = o.Version
 	}
-	if err := c.watchMoving(ctx, m); err != nil {
+	there, leave, err := c.inClusterOf(ctx, a)
+	defer leave()
+	if err != nil {
+		return err
+	}
+	if err := there.watchMoving(ctx, m); err != nil {
 		return err
 	}
 	over := func(context.Context) (bool, error) { return true, nil }
@@ -99,12 +105,12 @@ func (c *Cluster) neutral(ctx context.Context, key app.Key) (app.App, error) {
 // watchMoving returns when all first lists have come. What is in none of them has nothing that could move.
 func (c *Cluster) watchMoving(ctx context.Context, m *movement) error {
 	for i := range m.interests() {
-		if _, err := c.cluster.Resource(i.GVK); errors.Is(err, cluster.ErrUnknownKind) {
+		if _, err := c.objectClient().Resource(i.GVK); errors.Is(err, cluster.ErrUnknownKind) {
 			continue
 		} else if err != nil {
 			return err
 		}
-		if err := waitListed(ctx, c.watcher().Watch(ctx, i, m.saw)); err != nil {
+		if err := waitListed(ctx, watch.Watcher{Cluster: c.objectClient()}.Watch(ctx, i, m.saw)); err != nil {
 			return fmt.Errorf("watch %s: %w", i.GVK, err)
 		}
 	}
