@@ -1,8 +1,10 @@
 package stories
 
 import (
+	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -105,6 +107,17 @@ func TestACountThatIsGoneFromACustomResourceIsPutBack(t *testing.T) {
 	}
 }
 
+// within runs a command that is ended after a time; its exit code is -1 then.
+func (w *world) within(d time.Duration, args ...string) (int, string) {
+	w.t.Helper()
+	buildTruce(w.t)
+	ctx, cancel := context.WithTimeout(w.ctx, d)
+	defer cancel()
+	limited := *w
+	limited.ctx = ctx
+	return limited.command(args...)
+}
+
 // brokenConversion is a conversion webhook without a server.
 const brokenConversion = `conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: "https://127.0.0.1:1/"}}}`
 
@@ -133,6 +146,15 @@ func TestAScaleSubresourceThatAnswers500LeadsToNoWrite(t *testing.T) {
 		return c["status"] == "False" && strings.Contains(message, "conversion webhook")
 	})
 	w.wroteNothingSince(before)
+	for args, want := range map[string]string{
+		"app list -o json":           "Crew cannot be listed: ",
+		"app get app":                "app",
+		"app wait app --timeout 12s": "not in time: ",
+	} {
+		if code, said := w.within(20*time.Second, strings.Fields(args)...); code < 0 || !strings.Contains(said, want) {
+			t.Errorf("truce %s: exit code %d, and no %q within 20 seconds:\n%s", args, code, want, said)
+		}
+	}
 
 	w.defineCrews("Crew", "conversion: {strategy: None}")
 	w.until("the API to answer", func() bool { return w.canList(crewsAt2) })

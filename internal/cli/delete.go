@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -144,7 +145,7 @@ func awaitGone(ctx context.Context, c *Cluster, k app.Key) error {
 		return true
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not gone in time: %s", k, last)}
+		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not gone in time: %s", k, cmp.Or(last, err.Error()))}
 	}
 	return err
 }

@@ -276,6 +276,9 @@ func awaitApp(ctx context.Context, c *Cluster, k app.Key, is func(view.Summary) 
 		return true
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
+		if last.Key != k { // it was not known before the end: the error says why
+			return last, &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s: not in time: %w", k, err)}
+		}
 		return last, &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s: not in time: %s", k, stateLine(last.State))}
 	}
 	if err == nil && failed != nil {

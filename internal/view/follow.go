@@ -1,10 +1,12 @@
 package view
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -31,7 +34,7 @@ func (c *Cluster) Follow(ctx context.Context, namespace string, seen func([]Summ
 	}
 	b := &summaryCache{
 		namespace: namespace, published: published, assessors: c.engine.Health, news: make(chan struct{}, 1),
-		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]assessed{}, watches: map[object.GVK]live.Watch{},
+		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]assessed{}, watches: map[object.GVK]live.Watch{}, closed: map[object.GVK]string{},
 	}
 	if err := c.followApps(ctx, b); err != nil {
 		return err
@@ -98,11 +101,17 @@ func (c *Cluster) serves(gvk object.GVK) (bool, error) {
 
 // waitListed waits for a watch's first list. That it may not be listed at all is the answer then, not a reason to wait.
 func waitListed(ctx context.Context, w live.Watch) error {
-	return live.AwaitListed(ctx, w, func(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) })
+	return live.AwaitListed(ctx, w, isRefused)
 }
 
-// followObjects puts the kinds of the apps' objects under watch.
+func isRefused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
+
+// listWithin is for how long the lists of the apps' objects are waited for, before the apps are shown without those that have not come.
+const listWithin = 5 * time.Second
+
+// followObjects puts the kinds of the apps' objects under watch. What is in one that cannot be listed is not known until it can be.
 func (c *Cluster) followObjects(ctx context.Context, b *summaryCache) error {
+	var begun []object.GVK
 	for _, gvk := range b.kinds() {
 		if b.watches[gvk] != nil {
 			continue
@@ -112,14 +121,23 @@ func (c *Cluster) followObjects(ctx context.Context, b *summaryCache) error {
 		} else if err != nil {
 			return err
 		}
-		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}, b.seenObject)
-		err := waitListed(ctx, w)
-		if apierrors.IsForbidden(err) {
-			b.refuse(gvk)
-		} else if err != nil {
+		b.watches[gvk] = c.watcher().Watch(ctx, live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}, b.seenObject)
+		begun = append(begun, gvk)
+	}
+	listing, cancel := context.WithTimeoutCause(ctx, listWithin, fmt.Errorf("no answer within %s", listWithin))
+	defer cancel()
+	for _, gvk := range begun {
+		w := b.watches[gvk]
+		err := live.AwaitListed(listing, w, isRefused)
+		switch {
+		case err == nil:
+		case apierrors.IsForbidden(err):
+			b.refuse(ctx, gvk, "you may not list "+gvk.Kind+" in the whole cluster")
+		case apierrors.IsUnauthorized(err), ctx.Err() != nil:
 			return fmt.Errorf("list %s: %w", gvk, err)
+		default:
+			b.refuse(ctx, gvk, gvk.Kind+" cannot be listed: "+redact.MaskText(cmp.Or(w.Err(), context.Cause(listing)).Error()))
 		}
-		b.watches[gvk] = w
 	}
 	return nil
 }
@@ -135,17 +153,25 @@ type summaryCache struct {
 	mu     sync.Mutex
 	apps   map[app.Key]object.Object
 	health map[string]map[object.ID]assessed // by mark
-	closed map[object.GVK]bool               // kinds that we may not list
+	closed map[object.GVK]string             // kinds that are not listed, and why
 }
 
-// refuse notes that nothing will be seen of a kind.
-func (b *summaryCache) refuse(gvk object.GVK) {
+// refuse notes why nothing is seen of a kind, until its watch has listed it or ctx ends.
+func (b *summaryCache) refuse(ctx context.Context, gvk object.GVK, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed == nil {
-		b.closed = map[object.GVK]bool{}
-	}
-	b.closed[gvk] = true
+	b.closed[gvk] = why
+	listed := b.watches[gvk].Synced()
+	go func() {
+		select {
+		case <-listed:
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			delete(b.closed, gvk)
+			b.publish()
+		case <-ctx.Done():
+		}
+	}()
 }
 
 func (b *summaryCache) seenApp(ev live.Event) {
@@ -208,14 +234,14 @@ func (b *summaryCache) publish() {
 	}
 }
 
-// kinds are those of all objects that the apps list as theirs.
+// kinds are those of all objects that the apps list as theirs, and whose health is not in the status, as it is of an Application.
 func (b *summaryCache) kinds() []object.GVK {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	seen := map[object.GVK]bool{}
 	var out []object.GVK
 	for _, cr := range b.apps {
-		if isElsewhere(cr) {
+		if isElsewhere(cr) || cr.GVK() == registry.Applications {
 			continue
 		}
 		for _, e := range registry.Commands()[cr.GVK()].Summarize(cr).Objects {

@@ -48,11 +48,12 @@ func (b *summaryCache) objectsOf(key app.Key, cr object.Object, status dialect.S
 	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, policy.Policy{}).Health
 	return listedObjects(cr, status, func(e dialect.ListedObject) health.Status {
 		at, ok := found[e.ID]
+		why, closed := b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}]
 		switch {
 		case ok:
 			return at.by(rules)
-		case b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}]:
-			return health.Status{Code: health.Unknown, Message: "you may not list " + e.ID.Kind + " in the whole cluster"}
+		case closed:
+			return health.Status{Code: health.Unknown, Message: why}
 		}
 		return health.Status{Code: health.Missing, Message: "not in the cluster, or without truce's label"}
 	})
