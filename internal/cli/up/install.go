@@ -31,26 +31,50 @@ const installer = "truce-up"
 // establishWithin is how long the server may take to serve a new CRD.
 const establishWithin = time.Minute
 
-// install brings the CRDs into the cluster and waits until they are served. Those of other owners, such as Flux's own, are left
-// as they are; what they lack is returned as notes.
-func install(ctx context.Context, c *cluster.Client) (installed []object.Object, notes []string, err error) {
+// definitions brings the CRDs into the cluster, lists each as soon as it is there, and waits until they are served. Those of other
+// owners, such as Flux's own, are left as they are; what they lack is returned as notes.
+func (s *starting) definitions(ctx context.Context) (notes []string, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, establishWithin, errors.New("not served in time"))
 	defer cancel()
 	objects, err := manifests(deploy.CRDs, "crds")
 	if err != nil {
-		return nil, nil, fmt.Errorf("read the CRDs: %w", err)
+		return nil, fmt.Errorf("read the CRDs: %w", err)
 	}
+	kinds := registry.CustomResources()
 	for _, o := range objects {
-		theirs, err := installCRD(ctx, c, o)
+		theirs, err := installCRD(ctx, s.cluster, o)
 		if err != nil {
-			return nil, nil, fmt.Errorf("install %s: %w", o.ID(), err)
+			return nil, fmt.Errorf("install %s: %w", o.ID(), err)
 		}
 		if theirs == nil {
-			installed = append(installed, o)
+			s.brought(o)
+			continue
 		}
 		notes = append(notes, droppedNotes(theirs)...)
+		kinds = slices.DeleteFunc(kinds, func(gvk object.GVK) bool {
+			lacks := defines(theirs, gvk) && !servesVersion(theirs, gvk.Version)
+			if lacks {
+				notes = append(notes, fmt.Sprintf("the cluster's %s does not serve %s: truce reads no %s until it does", theirs.Name(), gvk.Version, gvk.Kind))
+			}
+			return lacks
+		})
 	}
-	return installed, notes, established(ctx, c, objects)
+	if err := established(ctx, s.cluster, objects); err != nil {
+		return notes, err
+	}
+	return notes, waitServed(ctx, s.cluster, kinds)
+}
+
+func defines(crd object.Object, gvk object.GVK) bool {
+	return crd.StringAt("spec", "group") == gvk.Group && crd.StringAt("spec", "names", "kind") == gvk.Kind
+}
+
+func servesVersion(crd object.Object, version string) bool {
+	versions, _ := crd.At("spec", "versions").([]any)
+	return slices.ContainsFunc(versions, func(v any) bool {
+		m, _ := v.(map[string]any)
+		return m["name"] == version && m["served"] == true
+	})
 }
 
 // installCRD returns the CRD that another owner has installed, and that is left as it is.
@@ -82,7 +106,7 @@ func installedByUs(u *unstructured.Unstructured) bool {
 	return slices.ContainsFunc(u.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool { return e.Manager == installer })
 }
 
-// established waits for the condition of that name, and for discovery.
+// established waits for the condition of that name.
 func established(ctx context.Context, c *cluster.Client, objects []object.Object) error {
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
@@ -109,13 +133,13 @@ func established(ctx context.Context, c *cluster.Client, objects []object.Object
 			return fmt.Errorf("wait for the CRDs: %w", context.Cause(ctx))
 		}
 	}
-	return waitServed(ctx, c)
+	return nil
 }
 
 // waitServed waits until discovery shows the kinds and they can be listed: that follows the condition by some milliseconds, and
 // there is no sign of it. A request in between is answered by 429 and "Retry-After: 1" (the storage is initialising), for which
 // client-go would sleep a second each; so this client does not see the header.
-func waitServed(ctx context.Context, c *cluster.Client) error {
+func waitServed(ctx context.Context, c *cluster.Client, kinds []object.GVK) error {
 	config := c.Config()
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return hasty{next} })
 	probe, err := cluster.NewClient(config)
@@ -124,7 +148,7 @@ func waitServed(ctx context.Context, c *cluster.Client) error {
 	}
 	look := time.NewTicker(20 * time.Millisecond)
 	defer look.Stop()
-	for _, gvk := range registry.CustomResources() {
+	for _, gvk := range kinds {
 		for {
 			err := listable(ctx, probe, gvk)
 			if err == nil {
@@ -162,10 +186,10 @@ func (h hasty) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// applyObjects applies objects: what the files or the flags say holds, and what a user has added besides stays.
-func applyObjects(ctx context.Context, c *cluster.Client, objects []object.Object) error {
+// apply applies objects, and lists each as soon as it is there: what the files or the flags say holds, and what a user has added besides stays.
+func (s *starting) apply(ctx context.Context, objects []object.Object) error {
 	for _, o := range objects {
-		r, err := resourceOf(c, o)
+		r, err := resourceOf(s.cluster, o)
 		if err != nil {
 			return err
 		}
@@ -173,6 +197,7 @@ func applyObjects(ctx context.Context, c *cluster.Client, objects []object.Objec
 		if err != nil {
 			return fmt.Errorf("apply %s: %w", o.ID(), err)
 		}
+		s.brought(o)
 	}
 	return nil
 }

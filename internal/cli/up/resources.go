@@ -17,23 +17,17 @@ func (s *starting) resources(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := applyObjects(ctx, s.cluster, objects); err != nil {
-		return err
-	}
-	s.brought(objects)
-	return nil
+	return s.apply(ctx, objects)
 }
 
-// brought lists what was installed into an existing cluster.
-func (s *starting) brought(objects []object.Object) {
+// brought lists an object that was installed into a cluster of others.
+func (s *starting) brought(o object.Object) {
 	if !s.foreign {
 		return
 	}
-	for _, o := range objects {
-		name := strings.Trim(o.Namespace()+"/"+o.Name(), "/")
-		s.world.Brought = append(s.world.Brought, o.GVK().Kind+"/"+name)
-		s.steps.Step("brought " + o.GVK().Kind + " " + name)
-	}
+	name := strings.Trim(o.Namespace()+"/"+o.Name(), "/")
+	s.world.Brought = append(s.world.Brought, o.GVK().Kind+"/"+name)
+	s.steps.Step("brought " + o.GVK().Kind + " " + name)
 }
 
 // wanted are the custom resources: those of the demo's own clusters/demo, or a source and an app for the user's repository.

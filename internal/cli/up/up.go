@@ -263,11 +263,10 @@ func (s *starting) install(ctx context.Context) error {
 		return err
 	}
 	begin := time.Now()
-	installed, notes, err := install(ctx, s.cluster)
+	notes, err := s.definitions(ctx)
 	if err != nil {
 		return err
 	}
-	s.brought(installed)
 	s.steps.Step(fmt.Sprintf("custom resources are served (%s)", elapsed(begin)))
 	for _, n := range notes {
 		s.steps.Step(n)
