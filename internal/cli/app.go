@@ -144,7 +144,7 @@ func appElsewhere(ctx context.Context, c *Cluster, arg, namespace string, err er
 	if findErr != nil {
 		return err
 	}
-	return &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s: not in namespace %s; %s is in %s: -n %s", arg, namespace, resourceName(key), key.Namespace, key.Namespace)}
+	return &exit.Error{Code: exit.Cluster, Err: absentError{fmt.Errorf("%s: not in namespace %s; %s is in %s: -n %s", arg, namespace, resourceName(key), key.Namespace, key.Namespace)}}
 }
 
 // resolve finds the app that an argument names. For argocd the namespace argocd comes first, and an argument may be namespace/name.
@@ -177,7 +177,7 @@ func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.K
 		out = append(out, s.Key)
 	}
 	if len(out) == 0 {
-		return nil, &exit.Error{Code: exit.Cluster, Err: errNoApps(ns)}
+		return nil, &exit.Error{Code: exit.Cluster, Err: absentError{errNoApps(ns)}}
 	}
 	return out, nil
 }

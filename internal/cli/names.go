@@ -42,7 +42,7 @@ func resolve(arg, namespace string, known []app.Key) (app.Key, error) {
 	case 1:
 		return found[0], nil
 	case 0:
-		return app.Key{}, &exit.Error{Code: exit.Cluster, Err: notFound(arg, namespace, known)}
+		return app.Key{}, &exit.Error{Code: exit.Cluster, Err: absentError{notFound(arg, namespace, known)}}
 	}
 	var all []string
 	for _, k := range found {
@@ -50,6 +50,9 @@ func resolve(arg, namespace string, known []app.Key) (app.Key, error) {
 	}
 	return app.Key{}, usageError("%s is ambiguous: %s: name the kind or the namespace", arg, strings.Join(all, ", "))
 }
+
+// absentError says that no app has a name, or that none is selected.
+type absentError struct{ error }
 
 func notFound(arg, namespace string, known []app.Key) error {
 	if len(known) == 0 {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -22,7 +23,7 @@ const longWait = `Wait until apps are as asked, by watching: no polling.
   operation  the newest form of the app was run, whatever came of it
   suspended  it stands still, or its health is Suspended
   degraded   its health is Degraded
-  delete     its custom resource is gone
+  delete     its custom resource is gone, or was never there
 
 argocd's --sync, --health, --operation, --suspended, --degraded and --delete are taken, too.
 
@@ -124,7 +125,7 @@ func hasHealth(s view.Summary, c string) bool {
 }
 
 func (w *waitFlags) run(ctx context.Context, c *Cluster, args []string) error {
-	keys, err := w.targets(ctx, c, args)
+	keys, err := w.awaited(ctx, c, args)
 	if err != nil {
 		return err
 	}
@@ -136,6 +137,26 @@ func (w *waitFlags) run(ctx context.Context, c *Cluster, args []string) error {
 		}
 	}
 	return nil
+}
+
+// awaited are the apps that are waited for. What is waited for to be gone, and is not there, is done.
+func (w *waitFlags) awaited(ctx context.Context, c *Cluster, args []string) ([]app.Key, error) {
+	if w.until.is != nil {
+		return w.targets(ctx, c, args)
+	}
+	each := [][]string{nil}
+	if len(args) > 0 {
+		each = slices.Collect(slices.Chunk(args, 1))
+	}
+	var out []app.Key
+	for _, one := range each {
+		keys, err := w.targets(ctx, c, one)
+		if err != nil && !errors.As(err, new(absentError)) {
+			return nil, err
+		}
+		out = append(out, keys...)
+	}
+	return out, nil
 }
 
 func (w *waitFlags) one(ctx context.Context, c *Cluster, k app.Key) error {
