@@ -2,7 +2,9 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -14,7 +16,7 @@ import (
 
 const longSuspendKind = `Suspend the reconciliation of sources or apps: their controller writes nothing for them until truce resume. Of a suspended
 Provider or Alert no messages are sent, of a suspended Receiver no webhook is taken. For a
-Kustomization or an Application it is truce app suspend. What was suspended by hand stays so, also where another app keeps the
+Kustomization or an Application it is truce app suspend. A failure holds up no other. What was suspended by hand stays so, also where another app keeps the
 custom resource from Git without naming the field. truce get shows who suspended it, and since when.`
 
 const exampleSuspendKind = `  truce suspend kustomization web
@@ -22,7 +24,8 @@ const exampleSuspendKind = `  truce suspend kustomization web
   truce suspend ks --all -n flux-system`
 
 const longResumeKind = `Resume the reconciliation of sources or apps, and wait until they have been reconciled. For a Kustomization or an Application
-it is truce app resume and truce app sync, without a look at the source.
+it is truce app resume and truce app sync, without a look at the source. All are resumed before the first is waited for, and a
+failure holds up no other.
 
 Exit codes: those of truce reconcile.`
 
@@ -81,26 +84,44 @@ func (s *suspendFlags) run(ctx context.Context, c *Cluster, k resource.Kind, nam
 		}
 		return &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("no %s in %s", k.Plural, placeOfNamespace(ns))}
 	}
+	change := s.suspendOne
+	if s.resume {
+		change = s.resumeOne
+	}
+	var failed []error
 	for _, x := range found {
-		if err := s.one(ctx, c, x); err != nil {
-			return err
+		failed = append(failed, change(ctx, c, x))
+	}
+	if s.resume && s.wait && !k.Unrequested {
+		for i, x := range found { // after all are resumed: they may depend on each other
+			if failed[i] == nil && ctx.Err() == nil {
+				failed = append(failed, s.await(ctx, c, x))
+			}
 		}
 	}
-	return nil
+	return joinedErrors(failed)
 }
 
-func (s *suspendFlags) one(ctx context.Context, c *Cluster, x resource.Resource) error {
-	if !s.resume {
-		return s.suspendOne(ctx, c, x)
+// joinedErrors returns one error for several, with the exit code of the first. An error that prints nothing adds nothing to its text.
+func joinedErrors(all []error) error {
+	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
+	if len(all) < 2 {
+		return errors.Join(all...)
 	}
-	if err := s.resumeOne(ctx, c, x); err != nil || !s.wait || x.Kind.Unrequested {
-		return err
+	code := exit.Cluster
+	if first := (*exit.Error)(nil); errors.As(all[0], &first) {
+		code = first.Code
 	}
+	return &exit.Error{Code: code, Err: errors.Join(slices.DeleteFunc(all, func(err error) bool { return err.Error() == "" })...)}
+}
+
+// await asks for a run of what was resumed, and waits for its end.
+func (s *suspendFlags) await(ctx context.Context, c *Cluster, x resource.Resource) error {
 	if x.Kind.App {
 		return s.apps(ctx, c, x.Kind, []string{x.Key.Name})
 	}
 	x.Suspended = false
-	return s.reconcileFlags.one(ctx, c, x)
+	return s.one(ctx, c, x)
 }
 
 func (s *suspendFlags) suspendOne(ctx context.Context, c *Cluster, x resource.Resource) error {
