@@ -390,13 +390,3 @@ func (r *appRun) publish() report.Report {
 	e.PeerChanged(r.app.Key)
 	return e.Report(r.app.Key)
 }
-
-func (e *Engine) appOf(key app.Key) (app.App, error) {
-	s := e.state(key)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.app.Key != key {
-		return app.App{}, fmt.Errorf("%s is not known", key)
-	}
-	return s.app, nil
-}

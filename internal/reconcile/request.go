@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"fmt"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
@@ -80,4 +81,14 @@ func (w *objectReconcile) corrected(m fight.Memory, f decide.Finding) fight.Memo
 		return m.WithRequest(path, fight.OpponentOf(f.Writer, f.Path), now)
 	}
 	return m.WithCorrection(path, fight.OpponentOf(f.Writer, f.Path), now)
+}
+
+func (e *Engine) appOf(key app.Key) (app.App, error) {
+	s := e.state(key)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.app.Key != key {
+		return app.App{}, fmt.Errorf("%s is not known", key)
+	}
+	return s.app, nil
 }
