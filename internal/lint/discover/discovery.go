@@ -67,6 +67,8 @@ type Unit struct {
 	// Objects are what it describes, as Git gives them: without truce's mark, and not sanitised (desired.Sanitise), since what truce
 	// would mend on the way is worth knowing. Each has its namespace. Empty where Err says why.
 	Objects []desired.Object
+	// Repeated are descriptions of objects that do not count, since a later one of the same app does.
+	Repeated []Skipped
 	// Shared are the rules by which the settings of its Argo CD ignore fields of all Applications, where the repository has them.
 	Shared ignore.Rules
 	// Answers are what the jq expressions of the app's ignore rules select in each object, by expression; nil where jq was not run.

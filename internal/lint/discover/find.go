@@ -264,7 +264,7 @@ func (t *finder) unit(ctx context.Context, u *Unit) error {
 		return err
 	}
 	u.Reads = t.contents(result.Reads)
-	if u.Objects, err = namespacedObjects(result.Objects, u.App); err != nil {
+	if u.Objects, u.Repeated, err = namespacedObjects(result.Objects, u.App); err != nil {
 		return err
 	}
 	u.Answers, err = t.answers(ctx, u)

@@ -14,11 +14,10 @@ import (
 )
 
 // namespacedObjects names the objects as a cluster would. Unlike desired.Normalize it leaves them as they are written, since what truce would mend on
-// the way is worth a finding. Unknown kinds are taken to be namespaced, as most do.
-func namespacedObjects(rendered []render.Object, a app.App) ([]desired.Object, error) {
+// the way is worth a finding. Unknown kinds are taken to be namespaced, as most do. Repeated are descriptions that do not count, since a later one does.
+func namespacedObjects(rendered []render.Object, a app.App) (out []desired.Object, repeated []Skipped, err error) {
 	wide := clusterWide(rendered)
 	first := map[object.ID]render.Object{}
-	var out []desired.Object
 	for _, r := range rendered {
 		if _, aside := a.Aside.Of(r.Data); aside {
 			continue
@@ -29,15 +28,19 @@ func namespacedObjects(rendered []render.Object, a app.App) ([]desired.Object, e
 		o := settled(r, a, wide)
 		f, there := first[o.ID]
 		switch {
-		case there && len(a.Parts) > 0: // of several sources the last one counts
+		case there && (len(a.Parts) > 0 || a.LastCounts):
 			out = slices.DeleteFunc(out, func(before desired.Object) bool { return before.ID == o.ID })
+			repeated = append(repeated, Skipped{
+				File: f.File, Line: f.Line, What: o.ID.String(), Why: fmt.Sprintf("is described again at %s:%d, which counts", r.File, r.Line),
+				Reason: "a later description of the same object counts",
+			})
 		case there:
-			return nil, &render.Error{File: r.File, Line: r.Line, Err: fmt.Errorf("%s is already at %s:%d", o.ID, f.File, f.Line)}
+			return nil, nil, &render.Error{File: r.File, Line: r.Line, Err: fmt.Errorf("%s is already at %s:%d", o.ID, f.File, f.Line)}
 		}
 		first[o.ID] = r
 		out = append(out, o)
 	}
-	return out, nil
+	return out, repeated, nil
 }
 
 func settled(r render.Object, a app.App, wide map[object.GVK]bool) desired.Object {

@@ -97,6 +97,7 @@ func (t *finder) partly(u Unit) []Skipped {
 		}
 		return append(out, one.here(u, t.files))
 	}
+	out = append(out, u.Repeated...)
 	for _, o := range t.includes(u.App) {
 		out = append(out, o.Skipped)
 	}
@@ -210,7 +211,7 @@ func (t *finder) directory(dir string, names []string) {
 	if len(all) == 0 {
 		return
 	}
-	u.Objects, u.Err = namespacedObjects(t.unique(all), u.App)
+	u.Objects, u.Repeated, u.Err = namespacedObjects(t.unique(all), u.App)
 	w := &wanted{unit: u, done: true, kept: true}
 	t.wanted = append(t.wanted, w)
 	for _, o := range u.Objects {
