@@ -58,7 +58,14 @@ func describes(files fs.FS, name string) bool {
 
 // ofObjects reports whether a file speaks of Kubernetes objects.
 func ofObjects(data []byte) bool {
-	return bytes.Contains(data, []byte("apiVersion")) && bytes.Contains(data, []byte("kind"))
+	return bytes.Contains(data, []byte("apiVersion")) && bytes.Contains(data, []byte("kind")) && !isBaseline(data)
+}
+
+var baselineVersion = regexp.MustCompile(`(?m)^apiVersion: *["']?audit\.truce\.dev/`)
+
+// isBaseline reports whether a file is a baseline of truce audit (lint/baseline), which a team keeps in the repository: it is one document.
+func isBaseline(data []byte) bool {
+	return baselineVersion.Match(data) && !bytes.Contains(data, []byte("\n---"))
 }
 
 // templateMark is of Go templates, Jinja, ERB, and names between percent signs.

@@ -32,7 +32,7 @@ func namespacedObjects(rendered []render.Object, a app.App) (out []desired.Objec
 			out = slices.DeleteFunc(out, func(before desired.Object) bool { return before.ID == o.ID })
 			repeated = append(repeated, Skipped{
 				File: f.File, Line: f.Line, What: o.ID.String(), Why: fmt.Sprintf("is described again at %s:%d, which counts", r.File, r.Line),
-				Reason: "a later description of the same object counts",
+				NoObject: true, Reason: "a later description of the same object counts",
 			})
 		case there:
 			return nil, nil, &render.Error{File: r.File, Line: r.Line, Err: fmt.Errorf("%s is already at %s:%d", o.ID, f.File, f.Line)}

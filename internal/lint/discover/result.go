@@ -244,7 +244,7 @@ func (t *finder) manifest(name string) []render.Object {
 			one := *unreadable(name, data, err)
 			one.What = documentWhat
 			if strings.HasPrefix(one.Why, otherDocument) {
-				one.Broken, one.Reason = false, otherDocument
+				one.Broken, one.NoObject, one.Reason = false, true, otherDocument
 			}
 			t.explain(one)
 		}
@@ -261,7 +261,7 @@ func (t *finder) unique(all []render.Object) []render.Object {
 		if there {
 			t.explain(Skipped{
 				File: r.File, Line: r.Line, What: r.Data.ID().String(), Why: fmt.Sprintf("is already at %s:%d, and looked at there", f.File, f.Line),
-				Reason: "another file describes the same object, and is looked at",
+				NoObject: true, Reason: "another file describes the same object, and is looked at",
 			})
 			return true
 		}

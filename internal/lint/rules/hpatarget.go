@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -59,8 +60,8 @@ func (j *checker) missing(s *scaler) (message, remedy string, sev Severity) {
 	}
 	message = fmt.Sprintf("%s means %s, and nothing in this repository describes it", who, want)
 	remedy = "correct scaleTargetRef, or remove " + who
-	if n := j.unseen(); n > 0 {
-		return fmt.Sprintf("%s; what was not looked into (%d) may hold it", message, n), remedy, Info
+	if j.hasUnseen() {
+		return message + "; what was not looked into may hold it", remedy, Info
 	}
 	return message, remedy, ""
 }
@@ -114,13 +115,8 @@ func (j *checker) only(s *scaler, holds func(object.ID) bool) (described, bool) 
 	return found, n == 1
 }
 
-// unseen counts what was not looked into.
-func (j *checker) unseen() int {
-	n := len(j.discovery.Skipped)
-	for _, u := range j.discovery.Units {
-		if u.Err != nil {
-			n++
-		}
-	}
-	return n
+// hasUnseen reports whether something was not looked into that may describe an object.
+func (j *checker) hasUnseen() bool {
+	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return !k.NoObject }) ||
+		slices.ContainsFunc(j.discovery.Units, func(u discover.Unit) bool { return u.Err != nil })
 }

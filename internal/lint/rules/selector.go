@@ -136,7 +136,9 @@ func (p pods) judge(j *checker, d described, s selector) (Finding, bool) {
 
 // hasUnseenBeside reports whether a file in the same directory was not looked into: it may describe the pods.
 func (j *checker) hasUnseenBeside(file string) bool {
-	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return path.Dir(k.File) == path.Dir(file) && k.File != file })
+	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool {
+		return !k.NoObject && path.Dir(k.File) == path.Dir(file) && k.File != file
+	})
 }
 
 // nearest are the pods that may be meant, nil for none: more of the wanted labels are theirs than are not, or all are spelled alike.
