@@ -34,13 +34,18 @@ func newReach(units []discover.Unit) *reach {
 		}
 	}
 	for _, list := range files {
-		slices.Sort(list)
-		for _, other := range slices.Compact(list)[1:] {
-			r.split(list[0], other)
+		slices.SortFunc(list, bySegments)
+		for i := 1; i < len(list); i++ {
+			if list[i-1] != list[i] {
+				r.split(list[i-1], list[i])
+			}
 		}
 	}
 	return r
 }
+
+// bySegments is the order of paths in which all that is below one directory stands together: of its entries, each is beside the next one.
+func bySegments(a, b string) int { return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/")) }
 
 func (r *reach) split(a, b string) {
 	dir, x, y := forkOfPaths(a, b)
