@@ -57,7 +57,10 @@ func settled(r render.Object, a app.App, wide map[object.GVK]bool) desired.Objec
 	}
 	addMetadata(data.Metadata(), "labels", a.Overlay.Metadata.Labels)
 	addMetadata(data.Metadata(), "annotations", a.Overlay.Metadata.Annotations)
-	return desired.Object{ID: data.ID(), GVK: gvk, Data: data, File: r.File, Line: r.Line, Wave: desired.WaveOfKind(gvk), Sensitive: redact.Sensitive{Fields: r.Sensitive}}
+	return desired.Object{
+		ID: data.ID(), GVK: gvk, Data: data, File: r.File, Line: r.Line, Definition: r.Definition, Wave: desired.WaveOfKind(gvk),
+		Sensitive: redact.Sensitive{Fields: r.Sensitive},
+	}
 }
 
 // addMetadata adds what a Flux Kustomization's commonMetadata puts on every object.

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
@@ -84,7 +85,7 @@ func (j *checker) sharedAlike() [][]*sharing {
 // firstOf is the first of those of one name that another app describes and that d meets; no meeting if there is none.
 func (j *checker) firstOf(all []described, d described) (described, meeting) {
 	for _, before := range all {
-		if before.unit == d.unit || before.unit.App.Key == d.unit.App.Key {
+		if before.unit == d.unit || before.unit.App.Key == d.unit.App.Key || leavesDefinition(before, d) {
 			continue
 		}
 		if m := j.reach().meet(before.unit, d.unit); m != "" {
@@ -92,6 +93,23 @@ func (j *checker) firstOf(all []described, d described) (described, meeting) {
 		}
 	}
 	return described{}, ""
+}
+
+// leavesDefinition reports whether one of two apps leaves the object to the other: a HelmRelease leaves a definition of its chart's directory crds to the
+// app that describes it itself, and to another release, unless both replace it and differ. It deletes none.
+func leavesDefinition(a, b described) bool {
+	if !isDefinition(a) && !isDefinition(b) {
+		return false
+	}
+	return !replacesDefinition(a) || !replacesDefinition(b) || isSameObject(a, b)
+}
+
+// isDefinition reports whether an object is of the directory crds of a HelmRelease's chart.
+func isDefinition(d described) bool { return d.object.Definition && d.unit.App.Release != nil }
+
+// replacesDefinition reports whether it is one that the release keeps as its chart has it, in installs or upgrades.
+func replacesDefinition(d described) bool {
+	return isDefinition(d) && slices.Contains([]release.CRDs{d.unit.App.Release.Template.CRDs, d.unit.App.Release.Template.UpgradeCRDs}, release.ReplaceCRDs)
 }
 
 // identity is what a cluster calls the object: of a kind of Kubernetes' own that has no namespace here, none is meant.
@@ -179,17 +197,28 @@ func isSameObject(a, b described) bool {
 	return field.EqualValues(map[string]any(x), map[string]any(y))
 }
 
-// withoutAddedLabels is the object without the labels that its app puts on everything, and without what it lacks in any case.
+// withoutAddedLabels is the object without the labels that its app puts on everything; of a chart's definition, without all that names the release.
 func withoutAddedLabels(d described) object.Object {
 	o := d.data().Clone()
 	meta := o.Metadata()
-	if labels, ok := meta["labels"].(map[string]any); ok {
-		for key := range d.unit.App.Labels {
-			delete(labels, key)
-		}
-		if len(labels) == 0 {
-			delete(meta, "labels")
-		}
+	withoutKeys(meta, "labels", d.unit.App.Labels)
+	if isDefinition(d) {
+		withoutKeys(meta, "labels", d.unit.App.Overlay.Metadata.Labels)
+		withoutKeys(meta, "annotations", d.unit.App.Overlay.Metadata.Annotations)
 	}
 	return o
+}
+
+// withoutKeys takes keys out of the labels or annotations, and these out of the metadata where they had no others.
+func withoutKeys(meta map[string]any, field string, keys map[string]string) {
+	had, ok := meta[field].(map[string]any)
+	if !ok {
+		return
+	}
+	for key := range keys {
+		delete(had, key)
+	}
+	if len(had) == 0 {
+		delete(meta, field)
+	}
 }
