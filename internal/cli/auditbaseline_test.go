@@ -122,3 +122,42 @@ func TestABaselineThatCannotBeReadIsAMatterOfUsage(t *testing.T) {
 		}
 	}
 }
+
+const unselected = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: shop}}
+    spec: {containers: [{name: c, image: i}]}
+`
+
+// overlaid is a survey of overlays of one base, each with a namespace of its own, in which a selector is wrong.
+func overlaid(t *testing.T, overlays ...string) discover.Discovery {
+	t.Helper()
+	const file = "base/web.yaml"
+	s := discover.Discovery{Files: fstest.MapFS{file: &fstest.MapFile{Data: []byte(unselected)}}}
+	for _, name := range overlays {
+		objects, err := render.Manifests(file, []byte(unselected))
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := objects[0]
+		o.Data.Metadata()["namespace"] = name
+		s.Units = append(s.Units, discover.Unit{
+			Dialect: discover.Bare, App: app.App{Path: "overlays/" + name, Key: app.Key{Name: "overlays/" + name}}, File: "overlays/" + name + "/kustomization.yaml", Line: 1,
+			Objects: []desired.Object{{ID: o.Data.ID(), GVK: o.Data.GVK(), Data: o.Data, File: o.File, Line: o.Line}}, Reads: []string{file},
+		})
+	}
+	return s
+}
+
+func TestWhatIsKnownOfABaseStaysKnownWithOneMoreOverlay(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "known.yaml")
+	audits(t, overlaid(t, "production"), "--write-baseline", file)
+	out, errs, code := audits(t, overlaid(t, "dev", "production"), "--baseline", file)
+	if code != 0 || !strings.Contains(out, " known 1,") || strings.Contains(out, "stale") {
+		t.Errorf("exit code %d, %s\n%s", code, errs, out)
+	}
+}

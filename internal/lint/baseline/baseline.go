@@ -45,11 +45,13 @@ type Comparison struct {
 	Stale []Entry
 }
 
-// FromFindings returns the List of these findings.
+// FromFindings returns the List of these findings, with an entry for each unit that has one: a base may be left by some of its overlays.
 func FromFindings(findings []rules.Finding) List {
 	times := map[Entry]int{}
 	for _, f := range findings {
-		times[entryOf(f)]++
+		for _, e := range entriesOf(f) {
+			times[e]++
+		}
 	}
 	return listFromCounts(times)
 }
@@ -73,7 +75,7 @@ func (e Entry) compare(other Entry) int {
 	)
 }
 
-// Compare returns which of the findings are on the list. Duplicates are matched in order.
+// Compare returns which of the findings are on the list: for one of their units at least. Duplicates are matched in order.
 func (l List) Compare(findings []rules.Finding) Comparison {
 	left := map[Entry]int{}
 	for _, e := range l.Entries {
@@ -81,15 +83,18 @@ func (l List) Compare(findings []rules.Finding) Comparison {
 	}
 	var out Comparison
 	for _, f := range findings {
-		e := entryOf(f)
-		if left[e] == 0 {
+		known := false
+		for _, e := range entriesOf(f) {
+			known = known || left[e] > 0
+			if left[e]--; left[e] <= 0 {
+				delete(left, e)
+			}
+		}
+		if known {
+			out.Known = append(out.Known, f)
+		} else {
 			out.New = append(out.New, f)
-			continue
 		}
-		if left[e]--; left[e] == 0 {
-			delete(left, e)
-		}
-		out.Known = append(out.Known, f)
 	}
 	out.Stale = listFromCounts(left).Entries
 	return out
@@ -105,6 +110,18 @@ func Fingerprint(f rules.Finding) string {
 	e := entryOf(f)
 	sum := sha256.Sum256([]byte(strings.Join([]string{e.Rule, e.Unit, e.Object, e.Path, e.File, e.Message}, "\x00")))
 	return hex.EncodeToString(sum[:8])
+}
+
+// entriesOf are those of a finding: for the unit that it is reported of first, and for each other one that has it.
+func entriesOf(f rules.Finding) []Entry {
+	out := []Entry{entryOf(f)}
+	for _, r := range f.Repeats {
+		f.Unit, f.Object = r.Unit, r.Object
+		if e := entryOf(f); !slices.Contains(out, e) {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 func entryOf(f rules.Finding) Entry {

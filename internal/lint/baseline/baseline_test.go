@@ -72,6 +72,31 @@ func TestOneMoreOfTheSameIsNew(t *testing.T) {
 	}
 }
 
+func TestAFindingOfABaseIsKnownInEachOverlay(t *testing.T) {
+	of := func(units ...string) []rules.Finding {
+		f := replicas("web", 6)
+		f.Unit = units[0]
+		for _, u := range units[1:] {
+			f.Repeats = append(f.Repeats, rules.Repeat{Unit: u, Object: f.Object})
+		}
+		return []rules.Finding{f}
+	}
+	for name, test := range map[string]struct {
+		before, now []rules.Finding
+		stale       int
+	}{
+		"the same":             {before: of("a", "b"), now: of("a", "b")},
+		"one more before it":   {before: of("b"), now: of("a", "b")},
+		"one more behind it":   {before: of("a"), now: of("a", "b")},
+		"the first one is out": {before: of("a", "b"), now: of("b"), stale: 1},
+	} {
+		got := baseline.FromFindings(test.before).Compare(test.now)
+		if len(got.New) != 0 || len(got.Known) != 1 || len(got.Stale) != test.stale {
+			t.Errorf("%s: got %d new, %d known, %d stale, want 0, 1, %d", name, len(got.New), len(got.Known), len(got.Stale), test.stale)
+		}
+	}
+}
+
 func TestAnEntryThatNobodyFindsIsStale(t *testing.T) {
 	l := baseline.FromFindings([]rules.Finding{replicas("web", 6), replicas("cart", 6)})
 	got := l.Compare([]rules.Finding{replicas("web", 6)})

@@ -58,8 +58,16 @@ type Finding struct {
 	Others  []desired.Place
 	Message string // what is wrong here, with names and values
 	Remedy  string // what to do here
+	// Repeats are the other units in which the same is wrong in the same words at the same place, as of a base that is in many overlays.
+	Repeats []Repeat
 	// FormOnly is why the finding is left out unless it is asked for; empty for one that is not.
 	FormOnly FormOnly
+}
+
+// Repeat is another unit that has a finding, and the object as that unit names it.
+type Repeat struct {
+	Unit   string
+	Object object.ID
 }
 
 // FormOnly is why a finding about the form of a value does no harm by itself. The zero value is that it does.
@@ -219,16 +227,22 @@ func (j *checker) secrets() redact.Sensitive {
 	return redact.Sensitive{Known: redact.KnownOrNil(values)}
 }
 
-// withoutRepeats leaves out what another unit has said before in the same words of the same place: a base is in many overlays.
+// withoutRepeats leaves out what another unit has said before in the same words of the same place, and notes the unit there: a base is in many overlays.
 func withoutRepeats(all []Finding) []Finding {
 	type said struct{ rule, place, message string }
-	seen := map[said]bool{}
-	return slices.DeleteFunc(all, func(f Finding) bool {
+	first := map[said]int{}
+	var out []Finding
+	for _, f := range all {
 		s := said{f.Rule, fmt.Sprint(f.Place, f.Place.Column), f.Message}
-		before := seen[s]
-		seen[s] = true
-		return before
-	})
+		i, before := first[s]
+		if !before {
+			first[s] = len(out)
+			out = append(out, f)
+			continue
+		}
+		out[i].Repeats = slices.Concat(out[i].Repeats, []Repeat{{f.Unit, f.Object}}, f.Repeats)
+	}
+	return out
 }
 
 func inOrder(a, b Finding) int {
