@@ -19,7 +19,8 @@ import (
 const longAudit = `Look for conflicts in a repository, before they cause incidents: counts that an autoscaler owns, ignore rules
 that match nothing, two apps that name one object. No cluster is asked, and nothing is written.
 
-PATH is a directory, by default this one; the whole working tree is read that it is in. REPO is the address of a Git
+PATH is a directory, by default this one. The whole working tree is read and judged that it is in; what is reported and counted is what
+the directory asks for, and what stands in its files. REPO is the address of a Git
 repository, of which --ref names a branch, tag or commit. Every app is rendered that can be found: Flux Kustomizations and
 Argo CD Applications that are read from this repository, HelmReleases and Applications of charts that it holds, with the values
 that it holds, kustomizations and directories of manifests that none of them covers, and what ApplicationSets make of lists, of this repository's directories and files, and of matrices and merges of these. What Git
@@ -90,7 +91,7 @@ func (p *program) audit() *cobra.Command {
 				return f.live(cmd.Context())
 			}
 			return f.compared(cmd.Context(), func(judge func(discover.Discovery) []rules.Finding) error {
-				return p.backend.Discover(cmd.Context(), f.query, func(s discover.Discovery) error { return f.printFound(s, judge(s)) })
+				return p.backend.Discover(cmd.Context(), f.query, func(s discover.Discovery) error { return f.printFound(s.Narrowed(), judge(s)) })
 			})
 		},
 	}

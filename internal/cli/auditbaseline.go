@@ -63,7 +63,7 @@ func readAtMost(name string, most int64) ([]byte, error) {
 
 // mayOnlyLookStale reports whether an entry may only look stale: what it is about was not looked into this time.
 func mayOnlyLookStale(s discover.Discovery, e baseline.Entry) bool {
-	if s.Part {
+	if s.Part != (discover.Part{}) {
 		return true
 	}
 	return slices.ContainsFunc(s.Units, func(u discover.Unit) bool { return u.Err != nil && (e.Unit == "" || e.Unit == u.Name()) })

@@ -93,7 +93,7 @@ func TestAStaleEntryIsSaidWhereEverythingWasLookedAt(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "known.yaml")
 	audits(t, fought(t, "web", "cart"), "--write-baseline", file)
 	whole, part, broken := fought(t, "web"), fought(t, "web"), fought(t)
-	part.Part = true
+	part.Part = discover.Part{Directory: "apps"}
 	broken.Units[0].Err = errors.New("does not render")
 	for name, test := range map[string]struct {
 		survey discover.Discovery

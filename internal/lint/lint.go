@@ -14,8 +14,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
-	"strings"
 
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/memory"
@@ -56,7 +54,7 @@ func Discover(ctx context.Context, q discover.Request, use func(discover.Discove
 	if err != nil {
 		return err
 	}
-	if len(s.Units)+len(s.Skipped) == 0 && q.Only == "" && !q.AsBase {
+	if n := s.Narrowed(); len(n.Units)+len(n.Skipped) == 0 && q.Only == "" && !q.AsBase {
 		return exit.WithCode(exit.Usage, fmt.Errorf("audit %s: nothing in it describes an object", cmp.Or(q.Repo, q.Path)))
 	}
 	return use(s)
@@ -176,14 +174,11 @@ func (a checkout) discover(ctx context.Context, q discover.Request) (s discover.
 		return discover.Discovery{}, func() {}, err
 	}
 	s, err = discoverTraced(ctx, bases.Over(a.tree), discover.Options{
-		Queries: queries, Kinds: appKinds(), Render: bases, Charts: q.RemoteBases, Only: q.Only, Addresses: a.known, Ignored: a.ignored,
+		Queries: queries, Kinds: appKinds(), Render: bases, Charts: q.RemoteBases, Addresses: a.known, Ignored: a.ignored,
 		Directory: a.asked(), Workers: workers, Progress: q.Progress,
 	})
 	s.Assumed = append(s.Assumed, a.notes...)
-	s.Part = a.below != "." || q.Only != ""
-	if a.below != "." {
-		s = narrowTo(s, a.below)
-	}
+	s.Part = discover.Part{Directory: a.asked(), Dialect: q.Only}
 	return s, end, err
 }
 
@@ -193,25 +188,4 @@ func (a checkout) asked() string {
 		return ""
 	}
 	return a.below
-}
-
-// narrowTo keeps what a directory describes, and drops the rest.
-func narrowTo(s discover.Discovery, dir string) discover.Discovery {
-	in := func(name string) bool { return name == dir || strings.HasPrefix(name, dir+"/") }
-	var units []discover.Unit
-	broken := map[string]bool{} // whose files may lie elsewhere
-	for _, u := range s.Units {
-		if in(u.File) || slices.ContainsFunc(u.Paths(), in) {
-			units = append(units, u)
-			broken[u.Name()] = broken[u.Name()] || u.Err != nil
-		}
-	}
-	var skipped []discover.Skipped
-	for _, k := range s.Skipped {
-		if in(k.File) || broken[k.What] {
-			skipped = append(skipped, k)
-		}
-	}
-	s.Units, s.Skipped = units, skipped
-	return s
 }

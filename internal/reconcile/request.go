@@ -2,6 +2,7 @@ package reconcile
 
 import (
 	"fmt"
+
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"

@@ -152,7 +152,7 @@ func (t *finder) mayShow(w *wanted, a oneSource) bool {
 
 // elsewhere says why the app is not rendered; the zero Skipped where it is.
 func (t *finder) elsewhere(w *wanted) Skipped {
-	left := Skipped{File: w.unit.File, Line: w.unit.Line, What: w.unit.Name()}
+	left := Skipped{File: w.unit.File, Line: w.unit.Line, What: w.unit.Name(), Dialect: w.unit.Dialect}
 	if w.unit.Dialect == Bare {
 		return Skipped{}
 	}

@@ -28,8 +28,8 @@ type Discovery struct {
 	Skipped []Skipped
 	// Assumed are sentences: what was taken for true in order to find the units.
 	Assumed []string
-	// Part says that only a part of what is there was looked at: a directory, or the apps of one dialect.
-	Part bool
+	// Part is what of it was asked for: see Narrowed.
+	Part Part
 }
 
 // Dialect is whose custom resource asks for a unit. The zero value is unknown.
@@ -104,6 +104,8 @@ type Skipped struct {
 	File string
 	Line int // 0 for a whole file or directory
 	What string
+	// Dialect is whose app it is; Bare for what is no app, empty for what may hold apps of any.
+	Dialect Dialect
 	// Broken says that it should have been readable. What is only not supported yet is not broken.
 	Broken bool
 	Why    string

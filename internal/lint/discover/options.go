@@ -19,8 +19,6 @@ type Options struct {
 	Render render.Renderer
 	// Queries answers the jq expressions of ignore rules; nil leaves them without an answer.
 	Queries Queries
-	// Only leaves out the apps of other dialects and what no app names. Empty for all.
-	Only Dialect
 	// Addresses are those by which this repository is known, such as the remotes of its clone.
 	Addresses []string
 	// Asked is the directory that the survey is wanted for, which is looked into whatever its name is; empty for all.
@@ -92,7 +90,8 @@ type Request struct {
 	Revision string
 	// AsBase says that another revision is compared with this one, which may describe nothing: all is new then.
 	AsBase bool
-	Only   Dialect
+	// Only leaves out what is about the apps of other dialects, and about what no app names. Empty for all.
+	Only Dialect
 	// RemoteBases says that what kustomizations name by its address is fetched, and the charts of HelmReleases and Applications.
 	RemoteBases bool
 	// Servers may be fetched from, Repo's too.

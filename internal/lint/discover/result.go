@@ -22,20 +22,21 @@ type unread struct {
 
 // leave notes a custom resource that is not looked into, and why; nothing where it is.
 func (t *finder) leave(d document, of Dialect, by *wanted, why string) {
-	if why == "" || t.Only != "" && t.Only != of {
+	if why == "" {
 		return
 	}
 	id := d.object.ID()
 	what := id.Kind + " " + id.Name
 	key := fmt.Sprint(d.file, d.line, what)
 	t.unread[key] = unread{
-		Skipped:   Skipped{File: d.file, Line: d.line, What: what, Why: id.Kind + " is " + why},
+		Skipped:   Skipped{File: d.file, Line: d.line, What: what, Dialect: of, Why: id.Kind + " is " + why},
 		described: by != nil || t.unread[key].described,
 	}
 }
 
 // explain notes what was not looked into, where it stands.
 func (t *finder) explain(s Skipped) {
+	s.Dialect = Bare
 	t.unread[fmt.Sprint(s.File, s.Line, s.What)] = unread{Skipped: s, described: true}
 }
 
@@ -54,7 +55,7 @@ func (w *wanted) givers() []string {
 func (t *finder) discovery() Discovery {
 	s := Discovery{Files: t.files, Skipped: t.scan.skipped}
 	for _, w := range t.wanted {
-		if !w.kept || t.Only != "" && w.unit.Dialect != t.Only {
+		if !w.kept {
 			continue
 		}
 		if left := t.elsewhere(w); left.Why != "" {
@@ -64,7 +65,10 @@ func (t *finder) discovery() Discovery {
 		w.unit.By = append(w.unit.By, w.givers()...)
 		slices.Sort(w.unit.By)
 		s.Units = append(s.Units, w.unit)
-		s.Skipped = append(s.Skipped, t.partly(w.unit)...)
+		for _, k := range t.partly(w.unit) {
+			k.Dialect = w.unit.Dialect
+			s.Skipped = append(s.Skipped, k)
+		}
 	}
 	s.Assumed = append(s.Assumed, t.assumptions()...)
 	all := t.everything()
@@ -73,7 +77,10 @@ func (t *finder) discovery() Discovery {
 			s.Skipped = append(s.Skipped, u.Skipped)
 		}
 	}
-	s.Skipped = append(s.Skipped, t.leftOver(s)...)
+	for _, k := range t.leftOver(s) {
+		k.Dialect = Bare
+		s.Skipped = append(s.Skipped, k)
+	}
 	slices.SortFunc(s.Units, func(a, b Unit) int {
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Name(), b.Name()), cmp.Compare(a.App.Path, b.App.Path))
 	})
@@ -117,9 +124,6 @@ func (t *finder) partly(u Unit) []Skipped {
 
 // leftOver says what is in the tree and in no unit.
 func (t *finder) leftOver(s Discovery) []Skipped {
-	if t.Only != "" {
-		return nil
-	}
 	var out []Skipped
 	all := t.everything()
 	for _, dir := range t.scan.charts {
@@ -179,9 +183,6 @@ func (t *finder) everything() cover { return t.cover(func(w *wanted) bool { retu
 
 // plain makes a unit of each directory of manifests that neither a kustomization nor an app covers.
 func (t *finder) plain() {
-	if t.Only != "" {
-		return
-	}
 	cover := t.everything()
 	for _, d := range t.scan.dirs {
 		names := slices.DeleteFunc(slices.Clone(d.manifests), func(name string) bool {

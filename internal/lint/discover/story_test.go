@@ -34,10 +34,13 @@ func kinds() []discover.Kind {
 // "only" a dialect.
 func TestAnAppIsFoundWhereverItIs(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, in golden.Files) string {
-		o := discover.Options{Kinds: kinds(), Workers: 2, Addresses: strings.Fields(in["known"]), Only: discover.Dialect(strings.TrimSpace(in["only"]))}
+		o := discover.Options{Kinds: kinds(), Workers: 2, Addresses: strings.Fields(in["known"])}
+		part := discover.Part{Dialect: discover.Dialect(strings.TrimSpace(in["only"]))}
 		delete(in, "known")
 		delete(in, "only")
-		return text(take(t, in, o))
+		s := take(t, in, o)
+		s.Part = part
+		return text(s.Narrowed())
 	})
 }
 

@@ -10,7 +10,8 @@ import (
 )
 
 // InRepository are the findings as they can be looked up in the repository: what stands in a remote base is placed at the entry of the
-// kustomization that names the base, and the message says which file of the base is meant.
+// kustomization that names the base, and the message says which file of the base is meant. Those that are not about the part that was asked for are left
+// out.
 func InRepository(s discover.Discovery, all []Finding) []Finding {
 	h := relocation{survey: s, known: map[[2]string]desired.Place{}}
 	out := slices.Clone(all)
@@ -18,7 +19,7 @@ func InRepository(s discover.Discovery, all []Finding) []Finding {
 		h.place(&out[i])
 	}
 	slices.SortStableFunc(out, inOrder)
-	return withoutRepeats(out)
+	return findingsOfPart(s, withoutRepeats(out))
 }
 
 // relocation is one Here.
