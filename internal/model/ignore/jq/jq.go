@@ -32,8 +32,8 @@ const (
 
 	maxQuery = 4 << 10 // bytes of an expression: what it can nest is bounded by it
 	maxPaths = 1000    // that it may select in one object
-	// start is what a process may need beside the expressions, which begins with the first of them.
-	start = 500 * time.Millisecond
+	// grace is what a process may need beside the expressions, which it ends itself: its start is a part of the first of them.
+	grace = time.Second / 2
 )
 
 // Worker runs one request of Evaluator in a process of its own, and gives its answer back: Answer must run there. A process that
@@ -69,6 +69,7 @@ type answer struct {
 	Git, Live  []field.Pointer `json:",omitempty"`
 	Positional bool            `json:",omitempty"`
 	Err        string          `json:",omitempty"`
+	Slow       bool            `json:",omitempty"`
 }
 
 // Select implements reconcile.Queries.
@@ -134,7 +135,7 @@ func (e *Evaluator) askAll(ctx context.Context, r request, queries []string, out
 	answers, err := e.ask(ctx, r, queries)
 	if err == nil {
 		for i, q := range queries {
-			out[q] = answers[i].taken()
+			out[q] = e.taken(q, answers[i])
 		}
 		return nil
 	}
@@ -159,7 +160,7 @@ func (e *Evaluator) ask(ctx context.Context, r request, queries []string) ([]ans
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	output, err := e.Worker(ctx, input, Limits{Time: time.Duration(len(queries))*Time + start, Memory: Memory})
+	output, err := e.Worker(ctx, input, Limits{Time: time.Duration(len(queries))*Time + grace, Memory: Memory})
 	if err != nil {
 		return nil, err
 	}
@@ -173,10 +174,13 @@ func (e *Evaluator) ask(ctx context.Context, r request, queries []string) ([]ans
 	return back.Answers, nil
 }
 
-func (a answer) taken() ignore.Answer {
+func (e *Evaluator) taken(query string, a answer) ignore.Answer {
 	out := ignore.Answer{Git: a.Git, Live: a.Live, Positional: a.Positional}
 	if a.Err != "" {
 		out.Err = errors.New(a.Err)
+	}
+	if a.Slow {
+		out.Err = e.spoil(query, errSlow)
 	}
 	return out
 }

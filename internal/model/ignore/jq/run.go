@@ -62,6 +62,8 @@ func runQuery(ctx context.Context, query string, git, live any) (a answer) {
 	if err != nil {
 		return answer{Err: err.Error()}
 	}
+	ctx, cancel := withProcessorTime(ctx, Time)
+	defer cancel()
 	a = answer{Positional: countsItems(parsed)}
 	if git == nil && live == nil {
 		return a.with(onNothing(ctx, code))
@@ -79,15 +81,18 @@ func runQuery(ctx context.Context, query string, git, live any) (a answer) {
 // onNothing finds out what is wrong with an expression whatever it runs on. That it fails without an object says nothing of that.
 func onNothing(ctx context.Context, code *gojq.Code) error {
 	_, err := selected(ctx, code, nil)
-	if errors.Is(err, errRoot) || errors.Is(err, errMany) {
+	if errors.Is(err, context.Canceled) || errors.Is(err, errRoot) || errors.Is(err, errMany) {
 		return err
 	}
 	return nil
 }
 
 func (a answer) with(err error) answer {
-	if err == nil {
+	switch {
+	case err == nil:
 		return a
+	case errors.Is(err, context.Canceled):
+		return answer{Slow: true}
 	}
 	text, _, _ := strings.Cut(err.Error(), "\n") // one of the two objects is enough
 	return answer{Err: text}

@@ -42,11 +42,11 @@ func (s *spoilt) error(query string, now time.Time) error {
 // spoil notes an expression that has ended its worker, and returns what is said of it. What else stops a worker, such as a machine
 // without room for another process, is not the expression's fault.
 func (e *Evaluator) spoil(query string, cause error) error {
-	if !errors.Is(cause, ErrLimit) {
+	if !errors.Is(cause, ErrLimit) && !errors.Is(cause, errSlow) {
 		return cause
 	}
 	err := errFat
-	if slow := (interface{ Timeout() bool })(nil); errors.As(cause, &slow) && slow.Timeout() {
+	if slow := (interface{ Timeout() bool })(nil); errors.Is(cause, errSlow) || errors.As(cause, &slow) && slow.Timeout() {
 		err = errSlow
 	}
 	s := &e.spoilt
