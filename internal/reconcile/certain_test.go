@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
@@ -50,6 +51,8 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 		allowEmpty bool
 		scope      error
 		unanswered []string // the API server has no answer of it
+		inflate    bool     // what the templates of kustomizations' charts ask for, of which there are some if inflated
+		inflated   bool
 		reason     report.Reason
 		want       string
 	}{
@@ -64,17 +67,22 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 		"a fresh render that fails":     {cached: []string{"a"}, fresh: rendered{err: unserved}, reason: report.RenderFailed, want: unserved.Error()},
 		"an object twice":               {cached: []string{"a"}, fresh: rendered{names: []string{"a", "a"}}, reason: report.RenderFailed, want: "described twice"},
 		"a chart that may lack objects": {cached: []string{"a"}, built: true, unanswered: []string{"metrics.k8s.io/v1beta1"}, reason: report.PruneHeld, want: "no answer of metrics.k8s.io/v1beta1"},
+		"charts of kustomizations":      {cached: []string{"a"}, built: true, inflate: true, inflated: true, unanswered: []string{"metrics.k8s.io/v1beta1"}, reason: report.PruneHeld, want: "no answer of"},
+		"kustomizations without charts": {cached: []string{"a"}, built: true, inflate: true, unanswered: []string{"metrics.k8s.io/v1beta1"}},
 		"a kind that is not known":      {cached: []string{"a"}, fresh: rendered{names: []string{"a"}}, scope: unserved, reason: report.ClusterFailed, want: unserved.Error()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := &appRun{app: app.App{AllowEmpty: c.allowEmpty}}
 			r.request.Parts = []render.Request{{}, {Chart: &release.Request{Unanswered: c.unanswered}}}
+			if c.inflate {
+				r.request.Parts[1] = render.Request{Inflate: &release.Request{Unanswered: c.unanswered}}
+			}
 			r.engine = NewEngine(Dependencies{Fresh: c.fresh, Scope: namespaced{c.scope}}, nil)
 			before, err := rendered{names: c.cached}.Render(t.Context(), render.Request{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			before.Rendered = c.built
+			before.Rendered, before.Inflated = c.built, c.inflated
 			r.rendered = renderingOf(before)
 			set, err := desired.Normalize(before.Objects, r.app, func(object.GVK) desired.Scope { return desired.Namespaced })
 			if err != nil {
@@ -89,6 +97,8 @@ func TestNothingIsPrunedByACachedRenderAlone(t *testing.T) {
 				t.Errorf("got %v, want a prune", err)
 			case c.reason != "" && (!errors.As(err, &f) || f.reason != c.reason || !strings.Contains(err.Error(), c.want)):
 				t.Errorf("got %v, want %s: %s", err, c.reason, c.want)
+			case c.unanswered != nil && err != nil && outlook(f.reason, err) != live.Passing:
+				t.Error("an answer that is missing is no reason to wait until the interval")
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
@@ -169,9 +170,9 @@ func (r *appRun) confirmRender(ctx context.Context) error {
 	if len(r.rendered.named) == 0 && !r.app.AllowEmpty {
 		return &stageError{report.PruneHeld, errors.New("the source describes no object at all: nothing is pruned from that")}
 	}
-	if unanswered := unansweredIn(r.request); len(unanswered) > 0 {
-		return &stageError{report.PruneHeld, fmt.Errorf("nothing is pruned: the API server has no answer of %s, and templates may ask whether it serves that; "+
-			"if it is gone for good, delete its APIService", strings.Join(unanswered, ", "))}
+	if unanswered := unansweredIn(r.request, r.rendered.inflated); len(unanswered) > 0 {
+		return &stageError{report.PruneHeld, live.Unanswered(fmt.Errorf("nothing is pruned: the API server has no answer of %s, and templates may ask whether it serves that; "+
+			"if it is gone for good, delete its APIService", strings.Join(unanswered, ", ")))}
 	}
 	if r.rendered.fresh {
 		return nil
@@ -194,15 +195,19 @@ func (r *appRun) confirmRender(ctx context.Context) error {
 	return nil
 }
 
-// unansweredIn lists the apiVersions of which the templates of a request do not know whether they are served.
-func unansweredIn(q render.Request) []string {
+// unansweredIn lists the apiVersions of which the templates of a request do not know whether they are served. A kustomization that could name charts, and
+// names none, has no templates.
+func unansweredIn(q render.Request, inflated bool) []string {
 	for _, p := range q.Parts {
-		if all := unansweredIn(p); len(all) > 0 {
+		if all := unansweredIn(p, inflated); len(all) > 0 {
 			return all
 		}
 	}
-	if c := cmp.Or(q.Chart, q.Inflate); c != nil {
-		return c.Unanswered
+	switch {
+	case q.Chart != nil:
+		return q.Chart.Unanswered
+	case q.Inflate != nil && inflated:
+		return q.Inflate.Unanswered
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ type rendering struct {
 	// recorded says that the objects are those of the inventory: nothing was rendered.
 	recorded  bool
 	momentary bool                // another render may give others
+	inflated  bool                // charts of kustomizations are among them
 	reads     []render.Read       // what the render has read, until the record has it
 	kinds     []object.GVK        // in their first object's order
 	defined   map[object.GVK]bool // without versions: kinds whose CRDs it brings
@@ -25,7 +26,7 @@ type rendering struct {
 }
 
 func renderingOf(r render.Result) rendering {
-	out := rendering{objects: r.Objects, fresh: r.Rendered, momentary: r.Momentary, reads: r.Reads, defined: map[object.GVK]bool{}}
+	out := rendering{objects: r.Objects, fresh: r.Rendered, momentary: r.Momentary, inflated: r.Inflated, reads: r.Reads, defined: map[object.GVK]bool{}}
 	for _, o := range r.Objects {
 		gvk := o.Data.GVK()
 		if !slices.Contains(out.kinds, gvk) {

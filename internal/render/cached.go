@@ -43,14 +43,15 @@ type Cached struct {
 
 // entry is one kept result. It is never changed after it was made.
 type entry struct {
-	key     string
-	top     string
-	reads   []Read
-	kept    []keptObject
-	inputs  string
-	secret  keys.Values
-	release *release.Release // it is not changed
-	size    int64
+	key      string
+	top      string
+	reads    []Read
+	kept     []keptObject
+	inputs   string
+	secret   keys.Values
+	inflated bool
+	release  *release.Release // it is not changed
+	size     int64
 }
 
 type keptObject struct {
@@ -200,7 +201,7 @@ func (c *Cached) keep(key string, t source.Tree, res Result) error {
 	if c.Bytes <= 0 {
 		return nil
 	}
-	e := &entry{key: key, reads: res.Reads, kept: make([]keptObject, 0, len(res.Objects)), inputs: res.Inputs, secret: res.Secrets}
+	e := &entry{key: key, reads: res.Reads, kept: make([]keptObject, 0, len(res.Objects)), inputs: res.Inputs, secret: res.Secrets, inflated: res.Inflated}
 	if top, err := t.Sum("."); err == nil {
 		e.top = top
 	}
@@ -254,7 +255,7 @@ func (c *Cached) drop(el *list.Element) {
 }
 
 func (c *Cached) result(e *entry) (Result, error) {
-	res := Result{Objects: make([]Object, len(e.kept)), Inputs: e.inputs, Release: e.release, Reads: slices.Clone(e.reads), Secrets: e.secret}
+	res := Result{Objects: make([]Object, len(e.kept)), Inputs: e.inputs, Release: e.release, Reads: slices.Clone(e.reads), Secrets: e.secret, Inflated: e.inflated}
 	for i, k := range e.kept {
 		var data map[string]any
 		text, err := c.texts.Text(k.data)

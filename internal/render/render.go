@@ -124,6 +124,8 @@ type Result struct {
 	Secrets keys.Values
 	// Momentary says that the result depends on what the cluster held at that moment: another render may give another one.
 	Momentary bool
+	// Inflated says that charts which kustomizations name were rendered (Request.Inflate).
+	Inflated bool
 }
 
 // Renderer makes objects of files. Render may be called concurrently and may block until ctx ends; the result is the caller's.

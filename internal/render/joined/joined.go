@@ -36,7 +36,7 @@ func (j Renderer) Render(ctx context.Context, r render.Request) (render.Result, 
 			read.Path = nameInPart(p, read.Path)
 			out.Reads = append(out.Reads, read)
 		}
-		out.Rendered = out.Rendered || one.Rendered
+		out.Rendered, out.Inflated = out.Rendered || one.Rendered, out.Inflated || one.Inflated
 		out.Secrets = append(out.Secrets, one.Secrets...)
 		out.Inputs += one.Inputs
 	}

@@ -57,7 +57,7 @@ func (k *Renderer) Render(ctx context.Context, r render.Request) (render.Result,
 	if err != nil {
 		return render.Result{}, fmt.Errorf("render %s: %w", r.Path, err)
 	}
-	return render.Result{Objects: objects, Rendered: true}, ctx.Err()
+	return render.Result{Objects: objects, Rendered: true, Inflated: build.inflation != nil && len(build.inflation.done) > 0}, ctx.Err()
 }
 
 // fluxKind is the kind of the custom resource whose builds begin as those of kustomize-controller do.

@@ -166,6 +166,8 @@ type doneHead struct {
 	Secrets []string `json:",omitempty"`
 	// Momentary is that of render.Result.
 	Momentary bool `json:",omitempty"`
+	// Inflated is that of render.Result.
+	Inflated bool `json:",omitempty"`
 	// Spent says that the worker must not build again.
 	Spent bool `json:",omitempty"`
 }

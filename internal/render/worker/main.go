@@ -75,7 +75,7 @@ func (w *process) build(f frame) error {
 		request.Lookup = w
 	}
 	res, err := w.builder.Render(context.Background(), request)
-	done := doneHead{Spent: w.builder.Spent(), Secrets: res.Secrets, Momentary: res.Momentary}
+	done := doneHead{Spent: w.builder.Spent(), Secrets: res.Secrets, Momentary: res.Momentary, Inflated: res.Inflated}
 	if err != nil {
 		done.Failed = newFailure(err)
 		return writeFrame(w.out, kindDone, done)

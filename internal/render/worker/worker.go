@@ -262,7 +262,7 @@ func decodeOutcome(f frame, path string) (outcome, error) {
 	if head.Failed != nil {
 		return outcome{err: head.Failed, spent: head.Spent}, nil
 	}
-	res := render.Result{Rendered: true, Objects: make([]render.Object, 0, len(head.Places)), Secrets: head.Secrets, Momentary: head.Momentary}
+	res := render.Result{Rendered: true, Objects: make([]render.Object, 0, len(head.Places)), Secrets: head.Secrets, Momentary: head.Momentary, Inflated: head.Inflated}
 	rest := f.body
 	for _, p := range head.Places {
 		if p.Size < 0 || p.Size > len(rest) {
