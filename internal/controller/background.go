@@ -5,6 +5,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/runs"
 )
 
 // A commit to a repository that many apps read changes few of them. The statuses of the others, which name the new revision and say nothing
@@ -14,14 +15,16 @@ const (
 	backgroundBurst = 50
 )
 
-// writtenRevision is what a new revision that changes nothing else changes in a report.
+// writtenRevision is what a new revision that changes nothing else changes in a report. The digest of its runs is another one where a Secret is among the
+// objects, which counts by the revision.
 type writtenRevision struct {
 	revision, applied string
 	rollout           report.Rollout
+	runs              runs.Runs
 }
 
 func writtenRevisionOf(r report.Report) *writtenRevision {
-	return &writtenRevision{r.Revision, r.Applied, r.Rollout}
+	return &writtenRevision{r.Revision, r.Applied, r.Rollout, r.Runs}
 }
 
 // background is how long a status waits for its turn because it says nothing but that the revision has moved. A status that answers a
@@ -45,7 +48,7 @@ func (e *appEntry) hasOnlyMoved(r report.Report) bool {
 	if !r.Unchanged || e.said == nil || e.said.revision == r.Revision {
 		return false
 	}
-	r.Revision, r.Applied = e.said.revision, e.said.applied
+	r.Revision, r.Applied, r.Runs = e.said.revision, e.said.applied, e.said.runs
 	if r.Rollout.Order.Token == e.said.rollout.Order.Token {
 		r.Rollout = e.said.rollout
 	}

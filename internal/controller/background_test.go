@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/runs"
 	"golang.org/x/time/rate"
 )
 
@@ -29,14 +30,15 @@ func TestOnlyAStatusThatSaysNothingElseWaitsBehindARevision(t *testing.T) {
 		rolled := func(r report.Report) report.Rollout {
 			return report.Rollout{Revision: r.Revision, Begun: r.At, Ended: r.At.Add(time.Second), Reason: report.Succeeded}
 		}
-		first.Rollout = rolled(first)
+		first.Rollout, first.Runs = rolled(first), runs.Runs{}.Add("sha256:1", at, time.Second)
 		next := first
 		next.Revision, next.Applied, next.Unchanged = "main@sha1:2222222222222222222222222222222222222222", "main@sha1:2222222222222222222222222222222222222222", true
 		next.At, next.Seen = at.Add(time.Hour), at.Add(time.Hour)
 		next.Rollout = rolled(next)
-		asked, changed, broken := next, next, next
+		asked, changed, broken, kept := next, next, next, next
 		asked.Request = "now"
 		changed.Unchanged = false
+		kept.Runs = next.Runs.Add("sha256:2", next.Seen, time.Second) // what holds a Secret's values counts by its revision
 		broken.Objects = []report.Object{first.Objects[0]}
 		broken.Objects[0].Health = health.Status{Code: health.Degraded, Message: "CrashLoopBackOff"}
 		for name, c := range map[string]struct {
@@ -44,6 +46,7 @@ func TestOnlyAStatusThatSaysNothingElseWaitsBehindARevision(t *testing.T) {
 			waits  bool
 		}{
 			"a revision":                 {next, true},
+			"a revision with a Secret":   {kept, true},
 			"an answer":                  {asked, false},
 			"a change of its objects":    {changed, false},
 			"a Deployment that degrades": {broken, false},
