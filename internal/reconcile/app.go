@@ -90,7 +90,7 @@ func (e *Engine) begin(a app.App) *appRun {
 	s.app = s.betweenRollouts(a)
 	s.running, s.withdrawn = true, false
 	if s.report.Stage == "" {
-		s.remembered = rememberedRun{completed: a.CompletedRevision, reached: a.ReachedRevision, failure: a.LastFailure}
+		s.remembered = rememberedRun{completed: a.CompletedRevision, reached: a.ReachedRevision, attempted: a.AttemptedRevision, failure: a.LastFailure}
 	}
 	r := &appRun{engine: e, state: s, asked: a, app: a.BetweenRollouts(), superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
 	r.requested = a.Request != "" && a.Request != cmp.Or(s.report.Request, a.HandledRequest)

@@ -133,21 +133,28 @@ type notedRun struct {
 }
 
 // rememberedRun is what a custom resource remembers of the newest run: a revision that was applied whole, one that was rolled out, and why the run has
-// failed.
-type rememberedRun struct{ completed, reached, failure string }
+// failed about the one that was attempted.
+type rememberedRun struct{ completed, reached, attempted, failure string }
 
 // of returns the run that is remembered, as far as it can be compared with the first one that this process notes.
 func (m rememberedRun) of(r *appRun) notedRun {
 	now := r.report
 	switch {
-	case m.failure != "" && now.Stage != report.Done && now.Message != "" && strings.Contains(m.failure, now.Message):
+	case now.Stage != report.Done && now.Message != "" && strings.Contains(m.failure, now.Message) && m.hasAttempted(r):
 		return notedRun{now.Stage, now.Reason, now.Message, now.Revision, now.Applied}
 	case m.failure != "":
 		return notedRun{stage: report.Apply}
-	case m.completed != "" && m.completed == now.Applied || isRemembered(r.artifact, m.reached):
+	case m.completed != "" && m.completed == now.Applied || isRemembered(r.artifact, m.reached) || m.attempted != "" && m.attempted == now.Applied:
 		return notedRun{stage: report.Done, revision: now.Revision, applied: now.Applied}
 	}
 	return notedRun{}
+}
+
+// hasAttempted reports whether the failure that is remembered was about the revision of the run. Without a revision, and for an app that waits for
+// another one, no attempt is remembered.
+func (m rememberedRun) hasAttempted(r *appRun) bool {
+	now := r.report
+	return now.Revision == "" || now.Reason == report.DependencyNotReady || m.attempted == now.Revision || isRemembered(r.artifact, m.attempted)
 }
 
 // onlyWaits reports whether a run that ended so only waits: it has not stopped.

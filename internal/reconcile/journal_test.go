@@ -39,6 +39,7 @@ func ends(e *Engine, a app.App, revision string, failed error) {
 // TestARestartIsNoNewRevision: the journal has what an app does once, whichever process finds it so.
 func TestARestartIsNoNewRevision(t *testing.T) {
 	refused := errors.New("web.yaml:1: no kind Deploiment")
+	waits := &stageError{report.DependencyNotReady, errors.New("dependency 'shop/db' is not ready")} // which is no attempt
 	for name, c := range map[string]struct {
 		before string  // that the first process has run about
 		failed error   // with which it has stopped
@@ -49,9 +50,13 @@ func TestARestartIsNoNewRevision(t *testing.T) {
 		"a Kustomization":            {one, nil, app.App{CompletedRevision: one}, nil, []journal.EntryKind{journal.Applied}},
 		"an Application":             {one, nil, app.App{ReachedRevision: "1"}, nil, []journal.EntryKind{journal.Applied}},
 		"another revision":           {two, nil, app.App{CompletedRevision: two}, nil, []journal.EntryKind{journal.Applied, journal.Applied}},
-		"the same failure":           {one, refused, app.App{LastFailure: "apply: " + refused.Error()}, refused, []journal.EntryKind{journal.Failed}},
-		"another failure":            {one, refused, app.App{LastFailure: refused.Error()}, errors.New("no access"), []journal.EntryKind{journal.Failed, journal.Failed}},
-		"a failure that is over":     {one, refused, app.App{CompletedRevision: one, LastFailure: refused.Error()}, nil, []journal.EntryKind{journal.Failed, journal.Applied}},
+		"the same failure":           {one, refused, app.App{AttemptedRevision: one, LastFailure: "apply: " + refused.Error()}, refused, []journal.EntryKind{journal.Failed}},
+		"that of an Application":     {one, refused, app.App{AttemptedRevision: "1", LastFailure: refused.Error()}, refused, []journal.EntryKind{journal.Failed}},
+		"that of another revision":   {two, refused, app.App{AttemptedRevision: two, LastFailure: refused.Error()}, refused, []journal.EntryKind{journal.Failed, journal.Failed}},
+		"a dependency":               {one, waits, app.App{AttemptedRevision: two, LastFailure: waits.Error()}, waits, []journal.EntryKind{journal.Failed}},
+		"objects that are not well":  {one, nil, app.App{CompletedRevision: two, AttemptedRevision: one}, nil, []journal.EntryKind{journal.Applied}},
+		"another failure":            {one, refused, app.App{AttemptedRevision: one, LastFailure: refused.Error()}, errors.New("no access"), []journal.EntryKind{journal.Failed, journal.Failed}},
+		"a failure that is over":     {one, refused, app.App{CompletedRevision: one, AttemptedRevision: one, LastFailure: refused.Error()}, nil, []journal.EntryKind{journal.Failed, journal.Applied}},
 		"a failure after a success":  {one, nil, app.App{CompletedRevision: one}, refused, []journal.EntryKind{journal.Applied, journal.Failed}},
 		"nothing that is remembered": {one, nil, app.App{}, nil, []journal.EntryKind{journal.Applied, journal.Applied}},
 	} {

@@ -26,7 +26,7 @@ func (Applications) App(cr object.Object, process policy.Policy) app.App {
 	a, spec := r.app(cr, process)
 	a.ReachedRevision = appliedRevision(cr, spec)
 	a.FailedRevision, a.FailedMessage = failedOperation(cr, spec)
-	a.LastFailure = lastFailure(cr)
+	a.AttemptedRevision, a.LastFailure = lastFailure(cr)
 	a.Problems, a.Notes = r.Problems, r.Notes
 	return a
 }

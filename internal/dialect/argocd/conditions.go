@@ -1,12 +1,14 @@
 package argocd
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -116,16 +118,21 @@ func stopType(cr object.Object, r report.Report) string {
 	return ""
 }
 
-// lastFailure is the message of the condition that says why the newest run has stopped.
-func lastFailure(cr object.Object) string {
-	list, _ := cr.At("status", "conditions").([]any)
-	for _, e := range list {
-		if c, ok := e.(map[string]any); ok && (c["type"] == invalidSpec || c["type"] == comparison || c["type"] == syncError) {
-			text, _ := c["message"].(string)
-			return text
+// comparedWithLast ends the message of a source that was not fetched, with whose earlier revision the cluster is compared (report.FetchFailure).
+const comparedWithLast = ", the last revision that was fetched"
+
+// lastFailure is the message of the condition that says why the newest run has stopped, and the revision that it was about. That the source was not
+// fetched stops no run that has an earlier revision.
+func lastFailure(cr object.Object) (revision, message string) {
+	var s applicationStatus
+	reader.DecodeStatus(cr, &s)
+	for _, c := range s.Conditions {
+		stops := c.Type == invalidSpec || c.Type == comparison || c.Type == syncError
+		if stops && !strings.HasSuffix(c.Message, comparedWithLast) {
+			return cmp.Or(s.Sync.Revision, strings.Join(s.Sync.Revisions, " ")), c.Message
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // longestMessage keeps an Application with many messages readable, and its status small.

@@ -155,13 +155,30 @@ func completedRevision(cr object.Object) string {
 
 // lastFailure is the message of the condition Ready of a run that has failed. That its objects are not healthy is no failure of a run.
 func lastFailure(cr object.Object) string {
+	c := conditionIn(cr, meta.ReadyCondition)
+	if c.StringAt("status") != "False" || c.StringAt("reason") == meta.HealthCheckFailedReason {
+		return ""
+	}
+	return c.StringAt("message")
+}
+
+// attemptedRevision is the revision of the newest run of a Kustomization, if that has failed, or has applied it whole: it has where the health of its objects
+// is waited for, or is why it is not Ready. A run that waits for something else has not.
+func attemptedRevision(cr object.Object) string {
+	waits := conditionIn(cr, meta.HealthyCondition).StringAt("reason") == meta.ProgressingReason
+	if conditionIn(cr, meta.ReadyCondition).StringAt("status") == "Unknown" && !waits {
+		return ""
+	}
+	return cr.StringAt("status", "lastAttemptedRevision")
+}
+
+// conditionIn is a condition of a custom resource; nil for none.
+func conditionIn(cr object.Object, kind string) object.Object {
 	list, _ := cr.At("status", "conditions").([]any)
 	for _, e := range list {
-		c, ok := e.(map[string]any)
-		if ok && c["type"] == meta.ReadyCondition && c["status"] == "False" && c["reason"] != meta.HealthCheckFailedReason {
-			text, _ := c["message"].(string)
-			return text
+		if c, ok := e.(map[string]any); ok && c["type"] == kind {
+			return c
 		}
 	}
-	return ""
+	return nil
 }

@@ -87,6 +87,9 @@ func (r *reading) helmApp(cr object.Object, process policy.Policy) app.App {
 	a.Request, _ = cr.Annotation(requestedAt)
 	a.HandledRequest = hr.Status.GetLastHandledReconcileRequest()
 	a.CompletedRevision, a.LastFailure = completedRelease(cr, hr.Status), lastFailure(cr)
+	if a.LastFailure != "" {
+		a.AttemptedRevision = hr.Status.LastAttemptedRevisionDigest
+	}
 	a.Release = r.release(hr)
 	if object.Object(fields).StringAt("chart", "kind") == ociRepository {
 		r.Unsupported("spec.chart.kind", ociTemplate)

@@ -55,7 +55,7 @@ func (r *reading) app(cr object.Object, process policy.Policy) app.App {
 		DependsOn:  r.dependencies(cr, spec.DependsOn),
 		Recreate:   spec.Force,
 	}
-	a.CompletedRevision, a.LastFailure = completedRevision(cr), lastFailure(cr)
+	a.CompletedRevision, a.LastFailure, a.AttemptedRevision = completedRevision(cr), lastFailure(cr), attemptedRevision(cr)
 	a.HealthExprs = r.healthExpressions(spec.HealthCheckExprs)
 	a.HealthChecks = r.healthChecks(cr, spec)
 	a.Wait, a.FailedSince = waitMode(awaitsHealth(cr)), failedSince(cr)

@@ -10,19 +10,22 @@ import (
 
 // TestAStatusRemembersWhyTheNewestRunHasFailed so that the journal does not have it again after a restart.
 func TestAStatusRemembersWhyTheNewestRunHasFailed(t *testing.T) {
-	for name, c := range map[string]struct{ status, reason, want string }{
-		"failed":       {"False", "ReconciliationFailed", "web.yaml:1: no such kind"},
-		"gone through": {"True", "ReconciliationSucceeded", ""},
-		"under way":    {"Unknown", "Progressing", ""},
-		"not healthy":  {"False", "HealthCheckFailed", ""},
+	for name, c := range map[string]struct{ status, reason, healthy, want, attempted string }{
+		"failed":       {"False", "ReconciliationFailed", "Succeeded", "web.yaml:1: no such kind", "main@sha1:2"},
+		"gone through": {"True", "ReconciliationSucceeded", "Succeeded", "", "main@sha1:2"},
+		"under way":    {"Unknown", "Progressing", "Succeeded", "", ""},
+		"not healthy":  {"False", "HealthCheckFailed", "HealthCheckFailed", "", "main@sha1:2"},
+		"not yet":      {"Unknown", "Progressing", "Progressing", "", "main@sha1:2"},
 	} {
 		ready := map[string]any{"type": "Ready", "status": c.status, "reason": c.reason, "message": "web.yaml:1: no such kind"}
 		cr := object.Object{
 			"apiVersion": "kustomize.toolkit.fluxcd.io/v1", "kind": "Kustomization", "metadata": map[string]any{"name": "web", "namespace": "shop"},
-			"status": map[string]any{"conditions": []any{map[string]any{"type": "Reconciling", "status": "False", "message": "other"}, ready}},
+			"status": map[string]any{"conditions": []any{map[string]any{"type": "Reconciling", "status": "False", "message": "other"}, ready,
+				map[string]any{"type": "Healthy", "status": "Unknown", "reason": c.healthy}}, "lastAttemptedRevision": "main@sha1:2"},
 		}
-		if got := (flux.Kustomizations{}).App(cr, policy.Policy{}).LastFailure; got != c.want {
-			t.Errorf("%s: %q, want %q", name, got, c.want)
+		got := (flux.Kustomizations{}).App(cr, policy.Policy{})
+		if got.LastFailure != c.want || got.AttemptedRevision != c.attempted {
+			t.Errorf("%s: %q about %q, want %q about %q", name, got.LastFailure, got.AttemptedRevision, c.want, c.attempted)
 		}
 	}
 }

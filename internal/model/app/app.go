@@ -143,6 +143,9 @@ type App struct {
 
 	// LastFailure is why the newest run has failed, in the words of the custom resource that remembers it; empty for none, and for unknown.
 	LastFailure string
+	// AttemptedRevision is the revision that LastFailure is about; without a failure it is one that was applied whole, whatever became of the health of its
+	// objects. In the form of ReachedRevision or of CompletedRevision; empty for unknown.
+	AttemptedRevision string
 
 	// FailedSince is since when a health check fails, as its custom resource remembers it; zero for unknown, and where none does.
 	FailedSince time.Time
