@@ -88,7 +88,10 @@ func (e *Engine) begin(a app.App) *appRun {
 	s.onRulesChanged(e, a)
 	a = s.observedIfLost(a)
 	s.app = s.betweenRollouts(a)
-	s.running, s.withdrawn = true, false
+	s.running = true
+	if s.withdrawn {
+		a.Request = "" // it was read before that
+	}
 	if s.report.Stage == "" {
 		s.remembered = rememberedRun{completed: a.CompletedRevision, reached: a.ReachedRevision, attempted: a.AttemptedRevision, failure: a.LastFailure}
 	}

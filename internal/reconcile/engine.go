@@ -82,7 +82,7 @@ type appState struct {
 	// withheld is what is not written to the objects: the newest release has failed, and nothing more is tried.
 	withheld withholding
 	running  bool // a run goes on
-	// withdrawn says that the request was taken off the custom resource while the run goes on.
+	// withdrawn says that the request was taken off the custom resource since the app was read for the newest run.
 	withdrawn bool
 	// noted is the newest run in this process that was more than a wait, remembered what the custom resource said of the runs before the first.
 	noted      notedRun
@@ -113,7 +113,7 @@ func (e *Engine) BeginRun(key app.Key) {
 	s := e.state(key)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.superseded = make(chan struct{})
+	s.superseded, s.withdrawn = make(chan struct{}), false
 }
 
 // Supersede says that something newer is asked for of the app: a run that only waits makes way for it.

@@ -25,7 +25,8 @@ func (r *appRun) overridePauses() {
 	}
 }
 
-// WithdrawRequest says that the request of an app was taken off its custom resource: the same text asks for another run from now on.
+// WithdrawRequest says that the request of an app was taken off its custom resource: the same text asks for another run from now on. A run that
+// has begun (BeginRun) may have read the app before: it is about no request.
 func (e *Engine) WithdrawRequest(key app.Key) {
 	s := e.knownApp(key)
 	if s == nil {
@@ -33,7 +34,7 @@ func (e *Engine) WithdrawRequest(key app.Key) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.report.Request, s.withdrawn = "", s.running
+	s.report.Request, s.withdrawn = "", true
 }
 
 // isNewRequest reports whether the run is the first one of an order. The runs that follow by themselves, since it waited or failed, are no request.
