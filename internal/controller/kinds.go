@@ -61,7 +61,8 @@ func (a apiServer) ClusterWide(gvk object.GVK) bool {
 type kindListener interface {
 	// onWatchBegun is called with each kind that comes under watch.
 	onWatchBegun(watchKey)
-	// onPermissionChanged is called when a watch that was refused has its first list after all, and when one that has listed may not watch.
+	// onPermissionChanged is called when a watch that was refused has its first list or begins after all, and when one that has listed may not
+	// watch.
 	onPermissionChanged(watchKey)
 	// onWatchesChanged is called when a kind comes under watch or leaves.
 	onWatchesChanged()
@@ -130,33 +131,42 @@ func (k *kinds) Ensure(ctx context.Context, i live.Interest) error {
 	case err != nil:
 		k.awaitPermission(p, w)
 		return fmt.Errorf("%w: %w", live.ErrRefused, err)
-	case w.isRefused():
-		return fmt.Errorf("%w: %w", live.ErrRefused, w.Err())
+	}
+	if _, err := w.refused(); err != nil {
+		return fmt.Errorf("%w: %w", live.ErrRefused, err)
 	}
 	return nil
 }
 
-// isRefused reports whether the watch has listed and may not watch: it lists again and again, with growing pauses.
-func (w runningWatch) isRefused() bool {
-	select {
-	case <-w.Synced():
-		return apierrors.IsForbidden(w.Err())
-	default:
-		return false
-	}
+// refusable is a Watch that may list and not watch: it lists again and again, with growing pauses.
+type refusable interface {
+	// Refused returns why the server lets nothing be watched, nil while it does, and a channel that is closed when that changes.
+	Refused() (changed <-chan struct{}, err error)
 }
 
-// reportRefusals reports each time that the watch may not watch what it has listed, until it ends: a run may end before the server has refused.
+func (w runningWatch) refused() (changed <-chan struct{}, err error) {
+	if r, ok := w.Watch.(refusable); ok {
+		return r.Refused()
+	}
+	return nil, nil
+}
+
+// reportRefusals reports each time that the watch may not watch what it has listed, and that it may again, until it ends: a run may end before
+// the server has refused.
 func (k *kinds) reportRefusals(p watchKey, w runningWatch) {
-	refused := false
-	for {
-		failed := w.Failed()
-		before := refused
-		if refused = w.isRefused(); refused && !before {
+	select {
+	case <-w.Synced():
+	case <-w.ended:
+		return
+	}
+	for reported := false; ; {
+		changed, err := w.refused()
+		if refused := err != nil; refused != reported {
+			reported = refused
 			k.listener.onPermissionChanged(p)
 		}
 		select {
-		case <-failed:
+		case <-changed:
 		case <-w.ended:
 			return
 		}

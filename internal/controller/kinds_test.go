@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,9 +17,9 @@ import (
 
 // listed is a watch that has its first list.
 type listed struct {
-	mu     sync.Mutex
-	err    error
-	failed chan struct{}
+	mu      sync.Mutex
+	err     error
+	changed chan struct{}
 }
 
 func (l *listed) Watch(context.Context, live.Interest, func(live.Event)) live.Watch { return l }
@@ -29,29 +30,26 @@ func (l *listed) Synced() <-chan struct{} {
 	return synced
 }
 
-func (l *listed) Err() error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.err
-}
+func (l *listed) Err() error              { return nil }
+func (l *listed) Failed() <-chan struct{} { return nil }
 
-func (l *listed) Failed() <-chan struct{} {
+func (l *listed) Refused() (changed <-chan struct{}, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.failed == nil {
-		l.failed = make(chan struct{})
+	if l.changed == nil {
+		l.changed = make(chan struct{})
 	}
-	return l.failed
+	return l.changed, l.err
 }
 
-// end is how the newest try to watch has ended.
-func (l *listed) end(err error) {
+// refuse is that the server begins to refuse the watch, or ends to: nil.
+func (l *listed) refuse(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.err = err
-	if err != nil && l.failed != nil {
-		close(l.failed)
-		l.failed = nil
+	if l.changed != nil {
+		close(l.changed)
+		l.changed = nil
 	}
 }
 
@@ -61,7 +59,7 @@ type ignored struct{}
 func (ignored) OnEvent(live.Event)     {}
 func (ignored) OnRelist(live.Interest) {}
 
-// permissions is a kindListener that passes on what may be watched no more.
+// permissions is a kindListener that passes on what may be watched from now on, or no more.
 type permissions chan watchKey
 
 func (permissions) onWatchBegun(watchKey)            {}
@@ -70,6 +68,10 @@ func (p permissions) onPermissionChanged(w watchKey) { p <- w }
 
 // TestAWatchThatIsRefusedAfterItsListIsReported: the role has the verb list, and not watch.
 func TestAWatchThatIsRefusedAfterItsListIsReported(t *testing.T) {
+	synctest.Test(t, reportRefusedWatch)
+}
+
+func reportRefusedWatch(t *testing.T) {
 	i := live.Interest{GVK: object.GVK{Version: "v1", Kind: "ConfigMap"}, Selector: "ours"}
 	w, changed := &listed{}, make(permissions, 10)
 	k := newKinds(w, &answering{}, changed)
@@ -78,16 +80,22 @@ func TestAWatchThatIsRefusedAfterItsListIsReported(t *testing.T) {
 	if err := k.Ensure(t.Context(), i); err != nil {
 		t.Fatal(err)
 	}
-	w.end(apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no")))
-	if got := <-changed; got.gvk != i.GVK {
-		t.Errorf("reported of %s", got.gvk)
-	}
-	if err := k.Ensure(t.Context(), i); !errors.Is(err, live.ErrRefused) {
-		t.Errorf("refused: %v", err)
-	}
-	w.end(nil)
-	if err := k.Ensure(t.Context(), i); err != nil {
-		t.Errorf("permitted: %v", err)
+	for _, refused := range []bool{true, false, true} {
+		var why error
+		if refused {
+			why = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "", errors.New("no"))
+		}
+		w.refuse(why)
+		synctest.Wait()
+		if len(changed) != 1 {
+			t.Fatalf("refused %t: reported %d times", refused, len(changed))
+		}
+		if got := <-changed; got.gvk != i.GVK {
+			t.Errorf("reported of %s", got.gvk)
+		}
+		if err := k.Ensure(t.Context(), i); errors.Is(err, live.ErrRefused) != refused {
+			t.Errorf("refused %t: %v", refused, err)
+		}
 	}
 }
 

@@ -17,10 +17,21 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 )
 
+const forbidden = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
+
 // listable is an API server whose ConfigMaps can be listed. It counts the whole lists; stream answers each watch.
 type listable struct {
 	lists  atomic.Int64
 	stream func() (int, string)
+}
+
+func (s *listable) watch(t *testing.T) live.Watch {
+	t.Helper()
+	client, err := cluster.NewClient(&rest.Config{Host: "https://server.example", Transport: s})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return watch.Watcher{Cluster: client}.Watch(t.Context(), live.Interest{GVK: configMaps, Depth: live.Full}, func(live.Event) {})
 }
 
 // RoundTrip implements http.RoundTripper.
@@ -55,18 +66,14 @@ func TestAKindThatCannotBeWatchedIsListedEverMoreRarely(t *testing.T) {
 		forbidden bool // what Err says at any time
 	}{
 		"the watch is refused": {func() (int, string) {
-			return http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","message":"no","code":403}`
+			return http.StatusForbidden, forbidden
 		}, true},
 		"a proxy ends each stream at once": {func() (int, string) { return http.StatusOK, "" }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &listable{stream: c.stream}
-				client, err := cluster.NewClient(&rest.Config{Host: "https://server.example", Transport: s})
-				if err != nil {
-					t.Fatal(err)
-				}
-				w := watch.Watcher{Cluster: client}.Watch(t.Context(), live.Interest{GVK: configMaps, Depth: live.Full}, func(live.Event) {})
+				w := s.watch(t)
 				<-w.Synced()
 				time.Sleep(time.Minute)
 				if got := s.lists.Load(); got > 16 {
@@ -75,7 +82,43 @@ func TestAKindThatCannotBeWatchedIsListedEverMoreRarely(t *testing.T) {
 				if got := apierrors.IsForbidden(w.Err()); got != c.forbidden {
 					t.Errorf("error %v", w.Err())
 				}
+				if _, err := refusal(w); apierrors.IsForbidden(err) != c.forbidden {
+					t.Errorf("refused: %v", err)
+				}
 			})
 		})
 	}
+}
+
+func refusal(w live.Watch) (<-chan struct{}, error) {
+	return w.(interface {
+		Refused() (<-chan struct{}, error)
+	}).Refused()
+}
+
+// TestARefusalEndsWhenAWatchBegins: the watch of a kind is permitted, refused, permitted, and refused again.
+func TestARefusalEndsWhenAWatchBegins(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var permitted atomic.Bool
+		s := &listable{stream: func() (int, string) {
+			if permitted.Load() {
+				return http.StatusOK, ""
+			}
+			return http.StatusForbidden, forbidden
+		}}
+		permitted.Store(true)
+		w := s.watch(t)
+		<-w.Synced()
+		for _, permit := range []bool{false, true, false} {
+			changed, _ := refusal(w)
+			permitted.Store(permit)
+			select {
+			case <-changed:
+			case <-time.After(time.Hour):
+			}
+			if _, err := refusal(w); apierrors.IsForbidden(err) == permit {
+				t.Errorf("permitted %t: %v", permit, err)
+			}
+		}
+	})
 }

@@ -28,6 +28,7 @@ type store struct {
 	err      error
 	failed   chan struct{} // closed at the next failure; nil while nothing waits for it
 	relisted chan struct{} // closed after the next complete list; nil while nothing waits for it
+	refusal  refusal
 	era      int
 	returned bool   // era is not the first one
 	position uint64 // the newest resourceVersion of the era that was asked for or listed; 0 for none
@@ -73,11 +74,14 @@ func (s *store) Relisted() <-chan struct{} {
 	return s.relisted
 }
 
-// ended keeps how a try to list or watch ended, nil for well.
+// ended keeps how a try to list or watch ended, nil when a watch has begun.
 func (s *store) ended(err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.err = err
+	if err == nil {
+		s.refusal.end()
+	}
 	if err != nil && s.failed != nil {
 		close(s.failed)
 		s.failed = nil

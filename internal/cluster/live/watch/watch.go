@@ -99,7 +99,7 @@ func (l listing) keepWatching(ctx context.Context) {
 			pause = firstPause
 		}
 		if err != nil {
-			s.ended(err)
+			s.attempted(err)
 		}
 		select {
 		case <-time.After(pause/2 + rand.N(pause/2)):
