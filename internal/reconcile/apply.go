@@ -154,7 +154,7 @@ func (r *appRun) watch(ctx context.Context, wave []desired.Object) error {
 		seen[at] = true
 		err := r.ensure(ctx, at.gvk, at.namespace)
 		if errors.Is(err, live.ErrRefused) {
-			r.problems = append(r.problems, fmt.Errorf("watch %s: %w", at.gvk, err))
+			r.problems = append(r.problems, live.Doubted(fmt.Errorf("watch %s: %w", at.gvk, err)))
 		} else if err != nil && !errors.Is(err, live.ErrUnknownKind) {
 			return &stageError{report.ClusterFailed, fmt.Errorf("watch %s: %w", o.GVK, err)}
 		}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -33,5 +35,22 @@ func TestTheOutlookOfAFailure(t *testing.T) {
 				t.Errorf("%v: %q, want %q", err, got, want)
 			}
 		}
+	}
+}
+
+// unwatchable is a cluster whose kinds may not be watched.
+type unwatchable struct{ watched }
+
+func (unwatchable) Ensure(context.Context, live.Interest) error { return live.ErrRefused }
+
+// TestARefusedWatchMayPass: a Helm action is not failed by one 403.
+func TestARefusedWatchMayPass(t *testing.T) {
+	e := NewEngine(Dependencies{Watches: unwatchable{}}, nil)
+	r := &appRun{engine: e}
+	if err := r.watch(t.Context(), []desired.Object{{GVK: object.GVK{Version: "v1", Kind: "ConfigMap"}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := outlook(report.ApplyFailed, errors.Join(r.problems...)); len(r.problems) != 1 || got != live.Doubtful {
+		t.Errorf("outlook %q of %v", got, r.problems)
 	}
 }

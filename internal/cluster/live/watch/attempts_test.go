@@ -122,3 +122,29 @@ func TestARefusalEndsWhenAWatchBegins(t *testing.T) {
 		}
 	})
 }
+
+// TestARefusalIsBelievedTheThirdTime: a role is replaced while watches end.
+func TestARefusalIsBelievedTheThirdTime(t *testing.T) {
+	for refusals, believed := range map[int64]bool{1: false, 2: false, 3: true} {
+		synctest.Test(t, func(t *testing.T) {
+			var watches atomic.Int64
+			s := &listable{stream: func() (int, string) {
+				if n := watches.Add(1) % (refusals + 1); n > 0 { // again and again, and one watch in between
+					return http.StatusForbidden, forbidden
+				}
+				return http.StatusOK, ""
+			}}
+			changed, _ := refusal(s.watch(t))
+			select {
+			case <-changed:
+				if !believed {
+					t.Errorf("believed after %d", refusals)
+				}
+			case <-time.After(10 * time.Minute):
+				if believed {
+					t.Errorf("not believed after %d", refusals)
+				}
+			}
+		})
+	}
+}
