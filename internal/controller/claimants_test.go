@@ -124,7 +124,7 @@ func TestAnotherCatalogueEndsTheWaitForClaimantsThatCannotBeListed(t *testing.T)
 		close(covered)
 	}()
 	c.setCatalogue(c.Catalogue)
-	late, end := context.WithTimeout(t.Context(), 10*time.Second)
+	late, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
 	for what, ended := range map[string]<-chan struct{}{"the catalogue": recognised, "an app": covered, "the watch": watched.Done()} {
 		select {

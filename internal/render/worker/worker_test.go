@@ -221,7 +221,7 @@ func TestABuildMayUseNoMoreThanThePoolGives(t *testing.T) {
 	}
 }
 
-const processorTimeOfTests = time.Second / 2 // more than a process takes to start
+const processorTimeOfTests = time.Second / 2 // more than a process that has started takes to wait
 
 // TestAnAnswerIsAllowedTimeOnAProcessor: on a busy machine it waits for one for longer than it computes.
 func TestAnAnswerIsAllowedTimeOnAProcessor(t *testing.T) {
@@ -231,9 +231,16 @@ func TestAnAnswerIsAllowedTimeOnAProcessor(t *testing.T) {
 	}
 	p := NewPool(Options{Executable: exe, Args: []string{"answer-worker"}, Size: 1})
 	t.Cleanup(p.Close)
+	if _, err := p.Call(t.Context(), []byte("start"), render.Limits{Time: time.Minute}); err != nil { // the start of a process takes time, too
+		t.Fatal(err)
+	}
+	started := pid(p)
 	limits := render.Limits{Time: processorTimeOfTests}
 	if got, err := p.Call(t.Context(), []byte("wait"), limits); string(got) != "wait" || err != nil {
 		t.Errorf("got %q, %v", got, err)
+	}
+	if started == 0 || pid(p) != started {
+		t.Errorf("process %d started, and %d waited", started, pid(p))
 	}
 	var slow interface{ Timeout() bool }
 	if _, err := p.Call(t.Context(), []byte("compute"), limits); !errors.Is(err, render.ErrLimit) || !errors.As(err, &slow) {
