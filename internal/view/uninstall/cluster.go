@@ -111,7 +111,7 @@ func (l *leftovers) instances(ctx context.Context) error {
 	if len(l.running) > 0 {
 		return nil
 	}
-	all, err := instance.ListInstances(ctx, l.cluster, l.namespace)
+	all, err := l.published(ctx)
 	if err != nil {
 		return err
 	}
@@ -121,6 +121,33 @@ func (l *leftovers) instances(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// published are the instances of all ConfigMaps that look like a controller's, also of those that instance.ListInstances drops because their namespace
+// is not the first one that they name: what is removed beside a controller that works is written again, and is no longer known in between.
+func (l *leftovers) published(ctx context.Context) ([]instance.Instance, error) {
+	found, err := instance.ConfigMaps(l.cluster, "").List(ctx, metav1.ListOptions{LabelSelector: instance.Label + "=true"})
+	if err != nil && !apierrors.IsForbidden(err) {
+		return nil, fmt.Errorf("list ConfigMaps of controllers: %w", err)
+	}
+	published := l.in.Records
+	if err == nil {
+		published = nil
+		for _, u := range found.Items {
+			published = append(published, u.Object)
+		}
+	}
+	all, err := instance.ListInstances(ctx, l.cluster, l.namespace) // where only single namespaces can be listed, those of further places
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range published {
+		i := instance.FromConfigMap(l.cluster, o)
+		if o.GVK().Kind == "ConfigMap" && o.Name() == instance.ConfigMap && !slices.ContainsFunc(all, func(known instance.Instance) bool { return known.Home() == i.Home() }) {
+			all = append(all, i)
+		}
+	}
+	return all, nil
 }
 
 // concerns reports whether a controller writes what is to be removed: for the apps of the namespace, or about itself.
