@@ -62,7 +62,7 @@ func (f *appFlags) connected(ctx context.Context, run func(*Cluster) error) erro
 	}
 	defer c.Close()
 	err = run(c)
-	if c.Refusals != nil {
+	if c.leavesOut() {
 		for _, why := range c.Refused() {
 			_, _ = fmt.Fprintln(f.program.env.Err, "note: "+why) // a closed stderr is no failure of the command
 		}
@@ -119,9 +119,13 @@ func (f *appFlags) targets(ctx context.Context, c *Cluster, args []string) ([]ap
 	if err != nil {
 		return nil, err
 	}
+	partial := c.leavesOut()
 	var out []app.Key
 	for _, arg := range args {
 		key, err := f.resolve(arg, ns, known)
+		if err != nil && partial {
+			err = unproven(err)
+		}
 		if err != nil {
 			return nil, appElsewhere(ctx, c, arg, ns, err)
 		}
@@ -144,7 +148,7 @@ func appElsewhere(ctx context.Context, c *Cluster, arg, namespace string, err er
 	if findErr != nil {
 		return err
 	}
-	return &exit.Error{Code: exit.Cluster, Err: absentError{fmt.Errorf("%s: not in namespace %s; %s is in %s: -n %s", arg, namespace, resourceName(key), key.Namespace, key.Namespace)}}
+	return &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s: not in namespace %s; %s is in %s: -n %s", arg, namespace, resourceName(key), key.Namespace, key.Namespace)}
 }
 
 // resolve finds the app that an argument names. For argocd the namespace argocd comes first, and an argument may be namespace/name.
@@ -176,10 +180,14 @@ func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.K
 	for _, s := range found {
 		out = append(out, s.Key)
 	}
-	if len(out) == 0 {
-		return nil, &exit.Error{Code: exit.Cluster, Err: absentError{errNoApps(ns)}}
+	if len(out) > 0 {
+		return out, nil
 	}
-	return out, nil
+	err = &exit.Error{Code: exit.Cluster, Err: absentError{errNoApps(ns)}}
+	if c.leavesOut() {
+		err = unproven(err)
+	}
+	return nil, err
 }
 
 // summaries are the selected apps as they stand now.

@@ -69,6 +69,9 @@ type Refusals interface {
 	Refused() []string
 }
 
+// leavesOut reports whether the command has left out apps so far because the user may not list them.
+func (c *Cluster) leavesOut() bool { return c.Refusals != nil && len(c.Refused()) > 0 }
+
 // AppReader reads apps.
 type AppReader interface {
 	// Names lists the apps of a namespace, of all for "". It is one request for each kind of app.

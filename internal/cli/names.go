@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -51,8 +52,18 @@ func resolve(arg, namespace string, known []app.Key) (app.Key, error) {
 	return app.Key{}, usageError("%s is ambiguous: %s: name the kind or the namespace", arg, strings.Join(all, ", "))
 }
 
-// absentError says that no app has a name, or that none is selected.
+// absentError says that no app has a name, or that none is selected, by a list of all apps of the namespace.
 type absentError struct{ error }
+
+// unproven takes from an error that an app is absent: there are apps that could not be listed.
+func unproven(err error) error {
+	var answer *exit.Error
+	var absent absentError
+	if !errors.As(err, &answer) || !errors.As(err, &absent) {
+		return err
+	}
+	return &exit.Error{Code: answer.Code, Err: absent.error}
+}
 
 func notFound(arg, namespace string, known []app.Key) error {
 	if len(known) == 0 {

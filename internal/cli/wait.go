@@ -23,7 +23,8 @@ const longWait = `Wait until apps are as asked, by watching: no polling.
   operation  the newest form of the app was run, whatever came of it
   suspended  it stands still, or its health is Suspended
   degraded   its health is Degraded
-  delete     its custom resource is gone, or was never there
+  delete     its custom resource is gone, or was never there; exit code 3 where that may not be known,
+             and where an app of that name is in another namespace
 
 argocd's --sync, --health, --operation, --suspended, --degraded and --delete are taken, too.
 
@@ -139,7 +140,8 @@ func (w *waitFlags) run(ctx context.Context, c *Cluster, args []string) error {
 	return nil
 }
 
-// awaited are the apps that are waited for. What is waited for to be gone, and is not there, is done.
+// awaited are the apps that are waited for. What is waited for to be gone is done if it is not there. A namespace that was forgotten, and apps that may
+// not be listed, prove nothing.
 func (w *waitFlags) awaited(ctx context.Context, c *Cluster, args []string) ([]app.Key, error) {
 	if w.until.is != nil {
 		return w.targets(ctx, c, args)
