@@ -17,7 +17,7 @@ func writePostmortem(entries []journal.Entry, git gitPlaces, now time.Time) stri
 		return "# Postmortem\n\nThe journal holds nothing of that time.\n"
 	}
 	fmt.Fprintf(&b, "# Postmortem\n\nFrom %s to %s, by the journal of truce.\n", formatTime(entries[0].At), formatTime(entries[len(entries)-1].At))
-	flaps := journal.Oscillations(entries)
+	flaps := git.asOfNow(journal.Oscillations(entries))
 	b.WriteString("\n## What flapped\n\n")
 	some := false
 	for _, f := range flaps {
@@ -58,7 +58,7 @@ func flapParagraph(f journal.Oscillation, now time.Time) string {
 	case f.Contested:
 		fmt.Fprintf(&b, "- truce has left the field alone since %s: it goes back and forth.\n", formatTime(f.Last))
 	case f.Held:
-		fmt.Fprintf(&b, "- It differs still, and is left so, as of %s.\n", formatTime(f.Last))
+		fmt.Fprintf(&b, "- It differed when it was last seen, at %s, and was left so.\n", formatTime(f.Last))
 	default:
 		fmt.Fprintf(&b, "- Quiet since %s.\n", formatTime(f.Last))
 	}
@@ -120,8 +120,7 @@ func remainingCommits(flaps []journal.Oscillation, git gitPlaces) string {
 		case f.Ceded:
 			out = append(out, fmt.Sprintf("- Remove `%s` of %s from Git%s, or agree to the difference in the app: it belongs to %s.\n", f.Path, f.Object, git.place(f), writerNames(f)))
 		case f.Held && f.Reversals == 0:
-			out = append(out, fmt.Sprintf("- `%s` of %s still differs: Git wants %s%s, and it is %s, by %s. Write that into Git, or have Git's value put back (`truce app sync`).\n",
-				f.Path, f.Object, report.FormatValue(f.Git), git.place(f), report.FormatValue(f.Values[len(f.Values)-1].Value), writerNames(f)))
+			out = append(out, heldLine(f, git))
 		default:
 			out = append(out, fmt.Sprintf("- Decide who writes `%s` of %s: Git%s, or %s. An ignore rule leaves it to the other one.\n", f.Path, f.Object, git.place(f), writerNames(f)))
 		}
@@ -134,6 +133,16 @@ func remainingCommits(flaps []journal.Oscillation, git gitPlaces) string {
 		out = append(out, "\n"+note+"\n")
 	}
 	return strings.Join(out, "")
+}
+
+// heldLine is about a field that was left as it is. Whether it still differs is known of an app that was compared just now.
+func heldLine(f journal.Oscillation, git gitPlaces) string {
+	seen := "differed when it was last seen, at " + formatTime(f.Last)
+	if differs, _ := git.stillDiffers(f); differs {
+		seen = "still differs"
+	}
+	return fmt.Sprintf("- `%s` of %s %s: Git wants %s%s, and it is %s, by %s. Write that into Git, or have Git's value put back (`truce app sync`).\n",
+		f.Path, f.Object, seen, report.FormatValue(f.Git), git.place(f), report.FormatValue(f.Values[len(f.Values)-1].Value), writerNames(f))
 }
 
 func writerNames(f journal.Oscillation) string {

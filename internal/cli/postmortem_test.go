@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,9 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // TestAFightThatTruceOnlyObservesHasNotStopped checks what a postmortem says about the end of a fight.
@@ -53,13 +56,17 @@ func TestAFieldThatStillDiffersRemains(t *testing.T) {
 			Path: ".spec.replicas", Git: 3, Live: live, Writer: "kubectl", Reason: "observe mode writes nothing",
 		}
 	}
-	const done, remains = "Nothing: what was changed by hand has been put back.", "still differs: Git wants 3, and it is 5, by kubectl"
+	const (
+		done     = "Nothing: what was changed by hand has been put back."
+		differed = "differed when it was last seen, at 2026-01-02 12:01:00 UTC"
+		remains  = "differed when it was last seen, at 2026-01-02 12:0"
+	)
 	for name, c := range map[string]struct {
 		entries   []journal.Entry
 		want, not []string
 	}{
 		"seen and left":                 {[]journal.Entry{entry(0, journal.Held, 5)}, []string{remains}, []string{done}},
-		"put back, then left":           {[]journal.Entry{entry(0, journal.Corrected, 5), entry(1, journal.Held, 5)}, []string{remains, "It differs still, and is left so, as of 2026-01-02 12:01:00 UTC"}, []string{done, "Quiet"}},
+		"put back, then left":           {[]journal.Entry{entry(0, journal.Corrected, 5), entry(1, journal.Held, 5)}, []string{differed + ": Git wants 3, and it is 5, by kubectl", "It " + differed + ", and was left so"}, []string{done, "Quiet"}},
 		"left, then ended":              {[]journal.Entry{entry(0, journal.Held, 5), entry(1, journal.Ended, 3)}, []string{done}, []string{remains}},
 		"left, then put back":           {[]journal.Entry{entry(0, journal.Held, 5), entry(1, journal.Corrected, 5)}, []string{done, "Quiet"}, []string{remains}},
 		"left, then others put it back": {[]journal.Entry{entry(0, journal.Held, 5), entry(1, journal.Returned, 3)}, []string{done}, []string{remains}},
@@ -77,6 +84,53 @@ func TestAFieldThatStillDiffersRemains(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatWasHeldIsComparedForAPostmortem: where truce only observes, the journal has no entry of a commit that has the value, or of an object that was gone.
+func TestWhatWasHeldIsComparedForAPostmortem(t *testing.T) {
+	at := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
+	web := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
+	key := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
+	spec, replicas := "spec", "replicas"
+	count := field.Path{{FieldName: &spec}, {FieldName: &replicas}}
+	held := []journal.Entry{{At: at, App: key, What: journal.Held, Object: web, Path: ".spec.replicas", Git: 3, Live: 5, Writer: "kubectl"}}
+	missing := []journal.Entry{{At: at, App: key, What: journal.Held, Object: web, Path: ".", Git: "there"}}
+	const done, differs, differed = "Nothing: what was changed by hand", "still differs: Git wants 3 (the object begins at web.yaml:1), and it is 5, by kubectl", "differed when it was last seen"
+	compared := func(findings ...report.Finding) []report.Object {
+		return []report.Object{{ID: web, Judged: true, File: "web.yaml", Line: 1, Findings: findings}}
+	}
+	for name, c := range map[string]struct {
+		entries []journal.Entry
+		stage   report.Stage
+		objects []report.Object
+		want    string
+	}{
+		"it differs":                          {held, report.Done, compared(report.Finding{Path: count}), differs},
+		"a commit has the value":              {held, report.Done, compared(), done},
+		"Git no longer has the object":        {held, report.Done, nil, done},
+		"the object is there again":           {missing, report.Done, compared(), done},
+		"the object is still missing":         {missing, report.Done, compared(report.Finding{}), "still differs"},
+		"the app cannot be rendered":          {held, report.Render, nil, differed},
+		"the object could not be compared":    {held, report.Apply, []report.Object{{ID: web, File: "web.yaml", Line: 1}}, differed},
+		"another field of the object differs": {held, report.Done, compared(report.Finding{Path: count[:1]}), done},
+	} {
+		d := view.Detail{Report: report.Report{Stage: c.stage, Objects: c.objects}, Origin: func(object.ID, field.Path) desired.Place { return desired.Place{} }}
+		git, err := findGitPlaces(t.Context(), &Cluster{AppReader: inspectedApp{detail: d}}, c.entries)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := writePostmortem(c.entries, git, at.Add(time.Hour)); !strings.Contains(got, c.want) {
+			t.Errorf("%s: no %q:\n%s", name, c.want, got)
+		}
+	}
+}
+
+// inspectedApp is a cluster of one app.
+type inspectedApp struct {
+	AppReader
+	detail view.Detail
+}
+
+func (i inspectedApp) Inspect(context.Context, app.Key) (view.Detail, error) { return i.detail, nil }
 
 // TestAGreatNumberOfGitsIsNotDrawn: a chart has a line for each value up to it, as many as the user id of a pod.
 func TestAGreatNumberOfGitsIsNotDrawn(t *testing.T) {

@@ -24,7 +24,8 @@ from the journal of the controller, which survives restarts: of the one in the c
 from a file (--from FILE). -A reads those of all controllers of the cluster.
 
 --postmortem writes a report in Markdown: which fields oscillated, who changed them, since when, what
-stopped it, and what still differs or remains to be done in Git.`
+stopped it, and what still differs or remains to be done in Git. For the latter it renders and compares, one after the
+other, all apps of which something remains: with -A that takes a while in a fleet that is only observed.`
 
 const exampleTimeline = `  # the last hour of one app
   truce history web -n flux-system --since 1h
