@@ -106,8 +106,12 @@ func waitListed(ctx context.Context, w live.Watch) error {
 
 func isRefused(err error) bool { return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) }
 
-// listWithin is for how long the lists of the apps' objects are waited for, before the apps are shown without those that have not come.
-const listWithin = 5 * time.Second
+// For how long the lists of the apps' objects are waited for, before the apps are shown without those that have not come. A list of many objects, or of a
+// busy server, takes its time; one that fails again and again is no answer to wait for.
+const (
+	failingWithin = 5 * time.Second  // of a list that fails
+	silentWithin  = 45 * time.Second // of one that does not answer
+)
 
 // followObjects puts the kinds of the apps' objects under watch. What is in one that cannot be listed is not known until it can be.
 func (c *Cluster) followObjects(ctx context.Context, b *summaryCache) error {
@@ -124,11 +128,13 @@ func (c *Cluster) followObjects(ctx context.Context, b *summaryCache) error {
 		b.watches[gvk] = c.watcher().Watch(ctx, live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}, b.seenObject)
 		begun = append(begun, gvk)
 	}
-	listing, cancel := context.WithTimeoutCause(ctx, listWithin, fmt.Errorf("no answer within %s", listWithin))
-	defer cancel()
+	failing, endFailing := context.WithTimeout(ctx, failingWithin)
+	defer endFailing()
+	silent, endSilent := context.WithTimeoutCause(ctx, silentWithin, fmt.Errorf("no answer within %s", silentWithin))
+	defer endSilent()
 	for _, gvk := range begun {
 		w := b.watches[gvk]
-		err := live.AwaitListed(listing, w, isRefused)
+		err := awaitObjects(failing, silent, w)
 		switch {
 		case err == nil:
 		case apierrors.IsForbidden(err):
@@ -136,10 +142,19 @@ func (c *Cluster) followObjects(ctx context.Context, b *summaryCache) error {
 		case apierrors.IsUnauthorized(err), ctx.Err() != nil:
 			return fmt.Errorf("list %s: %w", gvk, err)
 		default:
-			b.refuse(ctx, gvk, gvk.Kind+" cannot be listed: "+redact.MaskText(cmp.Or(w.Err(), context.Cause(listing)).Error()))
+			b.refuse(ctx, gvk, gvk.Kind+" cannot be listed: "+redact.MaskText(cmp.Or(w.Err(), context.Cause(silent), err).Error()))
 		}
 	}
 	return nil
+}
+
+// awaitObjects waits for a watch's first list. One that has failed by the end of failing is not waited for any longer, and neither is one that fails after that.
+func awaitObjects(failing, silent context.Context, w live.Watch) error {
+	err := live.AwaitListed(failing, w, isRefused)
+	if err == nil || isRefused(err) || w.Err() != nil {
+		return err
+	}
+	return live.AwaitListed(silent, w, func(error) bool { return true })
 }
 
 // summaryCache is what is known of the apps.
