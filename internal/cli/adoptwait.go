@@ -53,7 +53,9 @@ func (f *adoptFlags) end(ctx context.Context, c *Cluster, way moveProgress) erro
 			idle.Stop()
 		}
 		total = all
-		p.say(fmt.Sprintf("%d of %s moved", moved, countObjects(all)))
+		if all > 0 {
+			p.say(fmt.Sprintf("%d of %s moved", moved, countObjects(all)))
+		}
 		return false
 	})
 	switch {
@@ -64,7 +66,11 @@ func (f *adoptFlags) end(ctx context.Context, c *Cluster, way moveProgress) erro
 	case err != nil:
 		return err
 	}
-	return way.outcome(p, fmt.Sprintf("%s, %s (%s)", way.done, countObjects(total), time.Since(begin).Round(time.Millisecond)))
+	done := way.done
+	if total > 0 { // else there is none, or none that may be seen
+		done += ", " + countObjects(total)
+	}
+	return way.outcome(p, fmt.Sprintf("%s (%s)", done, time.Since(begin).Round(time.Millisecond)))
 }
 
 func (f *adoptFlags) fails(p *progress, s string) error {

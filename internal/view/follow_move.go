@@ -45,12 +45,7 @@ func (c *Cluster) FollowMove(ctx context.Context, key app.Key, objects []report.
 	for _, o := range objects {
 		m.waits[o.ID] = o.Version
 	}
-	there, leave, err := c.inClusterOf(ctx, a)
-	defer leave()
-	if err != nil {
-		return err
-	}
-	if err := there.watchMoving(ctx, m); err != nil {
+	if err := c.watchThere(ctx, a, m); err != nil {
 		return err
 	}
 	over := func(context.Context) (bool, error) { return true, nil }
@@ -102,7 +97,23 @@ func (c *Cluster) neutral(ctx context.Context, key app.Key) (app.App, error) {
 	return c.app(ctx, how, translate, there.App), nil
 }
 
-// watchMoving returns when all first lists have come. What is in none of them has nothing that could move.
+// watchThere watches the objects in the cluster where the app has them. Of an app that is given back it needs none of that: the end of the record says
+// that it is over, also to a user who may not look into that cluster.
+func (c *Cluster) watchThere(ctx context.Context, a app.App, m *movement) error {
+	there, leave, err := c.inClusterOf(ctx, a)
+	context.AfterFunc(ctx, leave)
+	switch {
+	case err == nil:
+		return there.watchMoving(ctx, m)
+	case m.isBack():
+		clear(m.waits)
+		return nil
+	}
+	return err
+}
+
+// watchMoving returns when all first lists have come. What is in none of them has nothing that could move. Of an app that is given back, kinds that the
+// user may not list are left out.
 func (c *Cluster) watchMoving(ctx context.Context, m *movement) error {
 	for i := range m.interests() {
 		if _, err := c.objectClient().Resource(i.GVK); errors.Is(err, cluster.ErrUnknownKind) {
@@ -110,7 +121,8 @@ func (c *Cluster) watchMoving(ctx context.Context, m *movement) error {
 		} else if err != nil {
 			return err
 		}
-		if err := waitListed(ctx, watch.Watcher{Cluster: c.objectClient()}.Watch(ctx, i, m.saw)); err != nil {
+		err := waitListed(ctx, watch.Watcher{Cluster: c.objectClient()}.Watch(ctx, i, m.saw))
+		if err != nil && (!m.isBack() || !isRefused(err)) {
 			return fmt.Errorf("watch %s: %w", i.GVK, err)
 		}
 	}
@@ -131,6 +143,9 @@ type movement struct {
 	waits map[object.ID]string // that still have something to move, with their API version
 	moved int
 }
+
+// isBack reports whether the objects go back to the other controller.
+func (m *movement) isBack() bool { return m.adoption.Mode == policy.HandBack }
 
 func (m *movement) interests() map[live.Interest]bool {
 	out := map[live.Interest]bool{}
@@ -168,7 +183,7 @@ func (m *movement) isOver(o object.Object) bool {
 		return false
 	}
 	in := decide.Input{Live: o, Owners: owners, Adoption: m.adoption, Policy: policy.Policy{Mode: m.mode}}
-	return !in.MovesOwnership() && (m.adoption.Mode == policy.HandBack || !ownership.ApplyEntry(owners, ownership.Manager).Empty())
+	return !in.MovesOwnership() && (m.isBack() || !ownership.ApplyEntry(owners, ownership.Manager).Empty())
 }
 
 func (m *movement) count() (moved, all int) {
