@@ -26,28 +26,45 @@ type manifest struct {
 
 func (m manifest) gvk() object.GVK { return m.by[0].object.GVK }
 
-// finding is one about a field of the manifest that stands at a node.
+// finding is one about a field of the manifest that stands at a node: of the first unit that has it, and of each other.
 func (m manifest) finding(p field.Path, at *yaml.Node) Finding {
-	return Finding{Unit: m.by[0].unit.Name(), Object: m.by[0].object.ID, Path: p, Place: nodePlace(m.file, at)}
+	f := Finding{Unit: m.by[0].unit.Name(), Object: m.by[0].object.ID, Path: p, Place: nodePlace(m.file, at)}
+	for _, d := range m.by[1:] {
+		if d.unit != m.by[0].unit {
+			f.Repeats = append(f.Repeats, Repeat{d.unit.Name(), d.object.ID})
+		}
+	}
+	return f
 }
 
-// title is the object as messages name it.
-func (m manifest) title() string { return m.by[0].object.ID.Kind + " " + m.by[0].object.ID.Name }
+// title is the object as messages name it: as the manifest does, whatever prefixes its units add.
+func (m manifest) title() string {
+	id := m.by[0].object.ID
+	if name := scalarAt(render.FieldNode(m.node, "metadata"), "name"); name != "" && strings.Contains(id.Name, name) {
+		id.Name = name
+	}
+	return id.Kind + " " + id.Name
+}
 
 // manifests lists each document once, in the order in which the units read the files.
 func (j *checker) manifests() []manifest {
 	if j.documents != nil {
 		return j.documents
 	}
-	made, seen := j.madeAt(), map[string]bool{}
+	var files []string
+	readers := map[string][]*discover.Unit{}
 	for i := range j.discovery.Units {
 		u := &j.discovery.Units[i]
 		for _, file := range manifestFiles(u) {
-			if !seen[file] {
-				seen[file] = true
-				j.documents = append(j.documents, j.manifestsIn(u, file, made)...)
+			if readers[file] == nil {
+				files = append(files, file)
 			}
+			readers[file] = append(readers[file], u)
 		}
+	}
+	made := j.madeAt()
+	for _, file := range files {
+		j.documents = append(j.documents, j.manifestsIn(file, readers[file], made)...)
 	}
 	return j.documents
 }
@@ -81,13 +98,13 @@ func (j *checker) madeAt() map[string][]described {
 	return out
 }
 
-func (j *checker) manifestsIn(u *discover.Unit, file string, made map[string][]described) []manifest {
+func (j *checker) manifestsIn(file string, readers []*discover.Unit, made map[string][]described) []manifest {
 	var out []manifest
 	for _, doc := range j.files.nodes(file) {
 		for _, n := range listedItems(doc) {
 			m := manifest{file: file, node: n, by: made[placeOf(file, n.Line)]}
 			if len(m.by) == 0 {
-				m.patch, m.by = true, patched(u, n)
+				m.patch, m.by = true, patched(readers, n)
 			}
 			if len(m.by) > 0 {
 				out = append(out, m)
@@ -110,17 +127,19 @@ func listedItems(doc *yaml.Node) []*yaml.Node {
 	return out
 }
 
-// patched are the unit's objects that a document may be a patch of: of its kind, and of its name but for prefixes and suffixes.
-func patched(u *discover.Unit, n *yaml.Node) []described {
+// patched are the units' objects that a document may be a patch of: of its kind, and of its name but for prefixes and suffixes.
+func patched(units []*discover.Unit, n *yaml.Node) []described {
 	kind, name := scalarAt(n, "kind"), scalarAt(render.FieldNode(n, "metadata"), "name")
 	if kind == "" || name == "" {
 		return nil
 	}
 	var out []described
-	for i := range u.Objects {
-		o := &u.Objects[i]
-		if o.GVK.Kind == kind && o.GVK.APIVersion() == scalarAt(n, "apiVersion") && strings.Contains(o.ID.Name, name) {
-			out = append(out, described{u, o})
+	for _, u := range units {
+		for i := range u.Objects {
+			o := &u.Objects[i]
+			if o.GVK.Kind == kind && o.GVK.APIVersion() == scalarAt(n, "apiVersion") && strings.Contains(o.ID.Name, name) {
+				out = append(out, described{u, o})
+			}
 		}
 	}
 	return out
