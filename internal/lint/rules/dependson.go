@@ -58,6 +58,7 @@ func dependsOnCycle() rule {
 			for i, step := range circle {
 				names = append(names, step.from.Name())
 				if i > 0 {
+					f.between(step.from.Name(), step.from.Resource.ID())
 					f.Others = append(f.Others, j.files.said(step.from, step.at))
 				}
 			}

@@ -136,7 +136,9 @@ func (j *checker) sharedFinding(alike []*sharing) Finding {
 	for _, other := range alike {
 		units = append(units, other.second[0].unit.Name())
 		places = append(places, j.whole(other.second[at]))
+		f.between(other.second[0].unit.Name(), identity(other.second[at]))
 	}
+	f.between(a.Name(), identity(s.first[at]))
 	for _, p := range places {
 		if p != f.Place && !slices.Contains(f.Others, p) {
 			f.Others = append(f.Others, p)

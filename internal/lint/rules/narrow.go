@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // narrowing is a part of a discovery that findings may be about.
@@ -49,12 +50,18 @@ func (n narrowing) take(f Finding) (Finding, bool) {
 			return f, true
 		}
 	}
-	return f, n.part.Directory != "" && n.part.Has(f.Place.File) && (n.part.Dialect == "" || n.dialect[f.Unit])
+	mayBe := n.part.Directory != "" && (n.part.Dialect == "" || n.dialect[f.Unit])
+	return f, mayBe && slices.ContainsFunc(placesOf(f), func(p desired.Place) bool { return n.part.Has(p.File) })
 }
 
-// has reports whether the unit with the finding is one of the part: of several with one name, as clusters have them, one that reads the file.
+// placesOf are all places of a finding.
+func placesOf(f Finding) []desired.Place { return append([]desired.Place{f.Place}, f.Others...) }
+
+// has reports whether the unit with the finding is one of the part: of several with one name, as clusters have them, one that reads a file of it.
 func (n narrowing) has(unit string, f Finding) bool {
 	return slices.ContainsFunc(n.units[unit], func(u discover.Unit) bool {
-		return n.several[unit] == 1 || f.Place.File == "" || u.File == f.Place.File || slices.Contains(u.Reads, f.Place.File)
+		return n.several[unit] == 1 || slices.ContainsFunc(placesOf(f), func(p desired.Place) bool {
+			return p.File == "" || u.File == p.File || slices.Contains(u.Reads, p.File)
+		})
 	})
 }

@@ -77,6 +77,7 @@ func (v *outdatedVersions) add(u discover.Unit, o object.Object, at desired.Plac
 		return
 	}
 	f := &v.found[i]
+	f.between(u.Name(), o.ID())
 	same := func(p desired.Place) bool { return p.File == at.File && p.Line == at.Line }
 	if !same(f.Place) && !slices.ContainsFunc(f.Others, same) {
 		f.Others = append(f.Others, at)

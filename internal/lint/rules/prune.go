@@ -84,6 +84,7 @@ func (j *checker) unprunedFinding(k *keeping) Finding {
 	f := j.ruleFinding(first, k.at, fmt.Sprintf("%s, %s among them, delete nothing: each %s, and what leaves Git stays in the cluster", from, first.Name(), k.says),
 		"set "+onAgain(k.at)+", if that is not meant")
 	for _, u := range k.units[1:] {
+		f.between(u.Name(), u.Resource.ID())
 		if at := j.files.said(u, k.at); at != f.Place && !slices.Contains(f.Others, at) {
 			f.Others = append(f.Others, at)
 		}

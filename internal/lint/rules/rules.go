@@ -58,7 +58,8 @@ type Finding struct {
 	Others  []desired.Place
 	Message string // what is wrong here, with names and values
 	Remedy  string // what to do here
-	// Repeats are the other units in which the same is wrong in the same words at the same place, as of a base that is in many overlays.
+	// Repeats are the other units in which the same is wrong in the same words at the same place, as of a base that is in many overlays; and those that
+	// have a part in what is wrong between several.
 	Repeats []Repeat
 	// FormOnly is why the finding is left out unless it is asked for; empty for one that is not.
 	FormOnly FormOnly
@@ -243,6 +244,13 @@ func withoutRepeats(all []Finding) []Finding {
 		out[i].Repeats = slices.Concat(out[i].Repeats, []Repeat{{f.Unit, f.Object}}, f.Repeats)
 	}
 	return out
+}
+
+// between notes a further unit that has a part in the finding, once.
+func (f *Finding) between(unit string, id object.ID) {
+	if unit != f.Unit && !slices.ContainsFunc(f.Repeats, func(r Repeat) bool { return r.Unit == unit }) {
+		f.Repeats = append(f.Repeats, Repeat{unit, id})
+	}
 }
 
 func inOrder(a, b Finding) int {
