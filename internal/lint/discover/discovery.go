@@ -109,8 +109,10 @@ type Skipped struct {
 	// Broken says that it should have been readable. What is only not supported yet is not broken.
 	Broken bool
 	Why    string
-	// NoObject says that it hides no object: it is no Kubernetes object, or describes one that is looked at elsewhere.
+	// NoObject says that it hides nothing of a cluster: it is no Kubernetes object, or is applied by none.
 	NoObject bool
+	// Variant says that it describes an object that is looked at elsewhere, perhaps with other fields: other labels, for one.
+	Variant bool
 	// Reason is Why without what is particular to this one thing, so that things can be grouped by it; empty where Why is all there is.
 	Reason string
 }

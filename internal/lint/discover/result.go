@@ -245,13 +245,22 @@ func (t *finder) manifest(name string) []render.Object {
 			one := *unreadable(name, data, err)
 			one.What = documentWhat
 			if strings.HasPrefix(one.Why, otherDocument) {
-				one.Broken, one.NoObject, one.Reason = false, true, otherDocument
+				one.Broken, one.NoObject, one.Reason = false, !mayMakePods(n), otherDocument
 			}
 			t.explain(one)
 		}
 		out = append(out, found...)
 	}
 	return out
+}
+
+// mayMakePods reports whether a document that is no object may become a workload, or a list of some, once something names it.
+func mayMakePods(n *yaml.Node) bool {
+	kind, spec := render.FieldNode(n, "kind"), render.FieldNode(n, "spec")
+	if kind == nil || render.FieldNode(n, "apiVersion") == nil {
+		return false
+	}
+	return kind.Value == "Pod" || render.FieldNode(n, "items") != nil || render.FieldNode(spec, "template") != nil || render.FieldNode(spec, "jobTemplate") != nil
 }
 
 // unique leaves out what describes an object a second time: the files of the directory need not be applied together.
@@ -262,7 +271,7 @@ func (t *finder) unique(all []render.Object) []render.Object {
 		if there {
 			t.explain(Skipped{
 				File: r.File, Line: r.Line, What: r.Data.ID().String(), Why: fmt.Sprintf("is already at %s:%d, and looked at there", f.File, f.Line),
-				NoObject: true, Reason: "another file describes the same object, and is looked at",
+				Variant: true, Reason: "another file describes the same object, and is looked at",
 			})
 			return true
 		}

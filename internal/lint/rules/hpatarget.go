@@ -117,6 +117,6 @@ func (j *checker) only(s *scaler, holds func(object.ID) bool) (described, bool) 
 
 // hasUnseen reports whether something was not looked into that may describe an object.
 func (j *checker) hasUnseen() bool {
-	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return !k.NoObject }) ||
+	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return !k.NoObject && !k.Variant }) ||
 		slices.ContainsFunc(j.discovery.Units, func(u discover.Unit) bool { return u.Err != nil })
 }
