@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/controller/memory"
@@ -54,10 +55,16 @@ func Discover(ctx context.Context, q discover.Request, use func(discover.Discove
 	if err != nil {
 		return err
 	}
-	if n := s.Narrowed(); len(n.Units)+len(n.Skipped) == 0 && q.Only == "" && !q.AsBase {
+	if q.Only == "" && !q.AsBase && !isDescribed(s) {
 		return exit.WithCode(exit.Usage, fmt.Errorf("audit %s: nothing in it describes an object", cmp.Or(q.Repo, q.Path)))
 	}
 	return use(s)
+}
+
+// isDescribed reports whether there is anything in the part that was asked for, if only what others read, as the files of a base.
+func isDescribed(s discover.Discovery) bool {
+	n := s.Narrowed()
+	return len(n.Units)+len(n.Skipped) > 0 || slices.ContainsFunc(s.Units, func(u discover.Unit) bool { return slices.ContainsFunc(u.Reads, s.Part.Has) })
 }
 
 // checkout is the tree that is audited.
