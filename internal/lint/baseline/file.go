@@ -21,8 +21,10 @@ const (
 	maxFile    = 16 << 20 // bytes; a finding has some hundred
 )
 
+// fileHeader begins the file. The last line asks Argo CD to leave it out of a directory of manifests.
 const fileHeader = `# Findings that are known here: truce audit --baseline shows them, and does not fail for them.
 # truce audit --write-baseline writes this file anew; an entry that nothing matches any more is said to be stale.
+# +argocd:skip-file-rendering
 `
 
 // document is the file.
