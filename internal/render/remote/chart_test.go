@@ -68,6 +68,9 @@ func (y *yard) builtBy(h upstream.Hosts, dir string) (objects, notes string) {
 	if err != nil {
 		return err.Error(), ""
 	}
+	if !got.Inflated {
+		y.t.Errorf("%s: the result does not say that a chart was rendered", dir)
+	}
 	var out []string
 	for _, o := range got.Objects {
 		out = append(out, o.Data.Name()+" by "+o.Data.At("data", "by").(string)+" at "+o.File)
@@ -177,6 +180,9 @@ func TestAChartIsFetchedOnceAsLongAsItIsPinned(t *testing.T) {
 		got, err := remote.Renderer{Builder: builder}.Render(t.Context(), render.Request{Files: apps.Over(a, tree.Snapshot()), Path: dir, Inflate: &release.Request{}})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if !got.Inflated { // also of a cached result
+			t.Errorf("%s: the result does not say that a chart was rendered", dir)
 		}
 		return got.Objects[0].Data.At("data", "by").(string)
 	}

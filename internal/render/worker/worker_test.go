@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
@@ -52,6 +53,8 @@ type naughty struct{ *kustomize.Renderer }
 
 func (n naughty) Render(ctx context.Context, r render.Request) (render.Result, error) {
 	switch r.Path {
+	case "inflate":
+		return render.Result{Inflated: true}, nil
 	case "crash":
 		panic("as told")
 	case "hang":
@@ -159,6 +162,17 @@ func TestAWorkerBuildsWhatTheRendererBuilds(t *testing.T) {
 }
 
 // TestTheKindOfTheAppReachesTheWorker: a Kustomization's root is read as kustomize-controller reads it.
+// TestAResultSaysWhetherChartsAreInIt: what could name charts and names none has none.
+func TestAResultSaysWhetherChartsAreInIt(t *testing.T) {
+	p := newPool(t, 1)
+	for path, want := range map[string]bool{"inflate": true, ".": false} {
+		got, err := p.Render(t.Context(), render.Request{Files: shop(), Path: path, Inflate: &release.Request{}})
+		if err != nil || got.Inflated != want {
+			t.Errorf("%s: inflated %v, %v", path, got.Inflated, err)
+		}
+	}
+}
+
 func TestTheKindOfTheAppReachesTheWorker(t *testing.T) {
 	p := newPool(t, 1)
 	for kind, fails := range map[string]bool{"Kustomization": false, "Application": true} {
