@@ -217,10 +217,10 @@ func TestAServerThatHangsIsWaitedForOnce(t *testing.T) {
 			})
 		}
 		all.Go(func() {
-			time.Sleep(time.Second) // until the server is asked
+			synctest.Wait() // until the server is asked
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if _, err := r.Render(ctx, requestFor(webFiles())); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 2*time.Second {
+			if _, err := r.Render(ctx, requestFor(webFiles())); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 				t.Errorf("one that does not wait has %v after %s", err, time.Since(began))
 			}
 		})

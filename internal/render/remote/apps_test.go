@@ -43,10 +43,10 @@ func TestAServerThatHangsIsWaitedForOnce(t *testing.T) {
 			})
 		}
 		all.Go(func() {
-			time.Sleep(time.Second) // until the server is asked
+			synctest.Wait() // until the server is asked
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			if _, err := a.bring(ctx, at, began.Add(-time.Hour)); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != 2*time.Second {
+			if _, err := a.bring(ctx, at, began.Add(-time.Hour)); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) != time.Second {
 				t.Errorf("one that does not wait has %v after %s", err, time.Since(began))
 			}
 		})
