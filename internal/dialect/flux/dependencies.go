@@ -126,13 +126,7 @@ func isReady(cr object.Object) bool {
 	if observed != cr.Generation() {
 		return false
 	}
-	list, _ := cr.At("status", "conditions").([]any)
-	for _, e := range list {
-		if c, ok := e.(map[string]any); ok && c["type"] == meta.ReadyCondition {
-			return c["status"] == "True"
-		}
-	}
-	return false
+	return conditionIn(cr, meta.ReadyCondition).StringAt("status") == "True"
 }
 
 // sourceOf is what a Kustomization reads, and the commit that a rollback holds it at.
