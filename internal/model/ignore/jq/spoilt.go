@@ -14,8 +14,8 @@ const pause = time.Minute
 const maxSpoilt = 1000
 
 var (
-	errSlow = fmt.Errorf("it ran for longer than %s", Time)
-	errFat  = errors.New("it needed more memory than an expression may")
+	errSlow   = fmt.Errorf("it ran for longer than %s", Time)
+	errMemory = errors.New("it needed more memory than an expression may")
 )
 
 // spoilt are the expressions that ran into a limit lately.
@@ -45,7 +45,7 @@ func (e *Evaluator) spoil(query string, cause error) error {
 	if !errors.Is(cause, ErrLimit) && !errors.Is(cause, errSlow) {
 		return cause
 	}
-	err := errFat
+	err := errMemory
 	if slow := (interface{ Timeout() bool })(nil); errors.Is(cause, errSlow) || errors.As(cause, &slow) && slow.Timeout() {
 		err = errSlow
 	}
