@@ -291,6 +291,8 @@ func TestATenantKeepsNoReleaseFromAnotherByNamingIt(t *testing.T) {
 	a.lets("default", a.ns, `{apiGroups: [""], resources: [configmaps, secrets], verbs: ["*"]}`)
 	b.release("greedy", "  releaseName: web\n  storageNamespace: "+a.ns+"\n")
 	b.helmFails("greedy", "cannot list resource")
+	b.Apply(t, fmt.Sprintf("{apiVersion: v1, kind: ConfigMap, metadata: {name: younger, namespace: %s}}", b.ns))
+	b.until("the next HelmRelease to be younger", b.secondPasses("younger"))
 	a.release("web", "")
 	a.released("web", 1, "1.0.0")
 }
