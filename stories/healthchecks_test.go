@@ -216,13 +216,20 @@ func TestARunFindsAnObjectThatIsNoLongerHealthy(t *testing.T) {
 
 // TestOtherVariablesAreWaitedFor: a ConfigMap changes a Deployment at one revision and generation, and its pods stay unready: the app is not ready until they are.
 func TestOtherVariablesAreWaitedFor(t *testing.T) {
+	for _, kind := range []string{"ConfigMap", "Secret"} {
+		t.Run(kind, func(t *testing.T) { otherVariablesAreWaitedFor(t, kind) })
+	}
+}
+
+func otherVariablesAreWaitedFor(t *testing.T, kind string) {
+	data := map[string]string{"ConfigMap": "data", "Secret": "stringData"}[kind]
 	slow := strings.Replace(late("web", "sandbox.truce.dev/ready: '${ready}'", ""), "progressDeadlineSeconds: 1", "progressDeadlineSeconds: 600", 1)
 	w := newWorld(t, policy.Policy{}, slow)
 	values := func(ready string) {
-		w.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: "+w.ns+", labels: {reconcile.fluxcd.io/watch: Enabled}}, data: {ready: "+ready+"}}\n")
+		w.Apply(t, "{apiVersion: v1, kind: "+kind+", metadata: {name: settings, namespace: "+w.ns+", labels: {reconcile.fluxcd.io/watch: Enabled}}, "+data+": {ready: "+ready+"}}\n")
 	}
 	values("soon")
-	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h\npostBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}")
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h\npostBuild: {substituteFrom: [{kind: "+kind+", name: settings}]}")
 	w.ready("app")
 	values("never")
 	t.Log(w.awaits("app", "waiting for Deployment.apps "+w.ns+"/web"))

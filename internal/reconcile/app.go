@@ -242,7 +242,7 @@ func (r *appRun) normalize(ctx context.Context) error {
 		r.problems = append(r.problems, fmt.Errorf("%s:%d: %s: %w", o.File, o.Line, o.Data.ShownID(), o.Nameless()))
 	}
 	r.report.Notes = append(r.report.Notes, optOutNotes(r.set, r.app.OptOuts)...)
-	r.built = r.set.Digest(r.artifact.Revision)
+	r.built = r.set.Digest(r.sourcesOfSecrets())
 	r.rendered.settled(r.set)
 	return nil
 }

@@ -122,7 +122,7 @@ func (r *appRun) recognize(ctx context.Context) (bool, error) {
 	r.rendered.images = images
 	r.set = desired.Set{Objects: objects}
 	r.set.Sort()
-	r.built = r.set.Digest(r.artifact.Revision)
+	r.built = r.set.Digest(r.sourcesOfSecrets())
 	r.state.mu.Lock()
 	r.state.basis = was.Basis
 	r.state.mu.Unlock()

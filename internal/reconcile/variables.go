@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -54,6 +55,14 @@ func (r *appRun) values(ctx context.Context) error {
 	defer r.state.mu.Unlock()
 	r.state.variables, r.state.keys = set, keys.Forget()
 	return nil
+}
+
+// sourcesOfSecrets names what the secret values of this build come from: another value has another name, and the name reveals none.
+func (r *appRun) sourcesOfSecrets() string {
+	if r.request.Variables == nil {
+		return r.artifact.Revision
+	}
+	return strings.Join(append([]string{r.artifact.Revision}, r.request.Variables.SecretVersions...), "\n")
 }
 
 // hideInputs remembers what Secrets gave to the build, and what that has found in encrypted files: no message has it.

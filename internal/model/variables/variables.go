@@ -55,6 +55,8 @@ type Set struct {
 	Variables map[string]Variable
 	// Unknown says what becomes of a variable without a value and without a default.
 	Unknown Unknown `json:",omitempty"`
+	// SecretVersions are the UID and resourceVersion of each Secret that has values, in the order of Spec.From. A render does not depend on them.
+	SecretVersions []string `json:"-"`
 }
 
 // Variable is the value of a variable.

@@ -6,14 +6,14 @@ import (
 	"fmt"
 )
 
-// Digest returns a hash of the objects, in the form algorithm:hex. What holds a Secret's values counts by its revision: a digest of a guessable value would
-// reveal it.
-func (s Set) Digest(revision string) string {
+// Digest returns a hash of the objects, in the form algorithm:hex. What holds a Secret's values counts by where these come from: a digest of a guessable
+// value would reveal it.
+func (s Set) Digest(sources string) string {
 	sum := sha256.New()
 	for _, o := range s.Objects {
 		content := o.Digest
 		if content == "" {
-			content = revision
+			content = sources
 		}
 		fmt.Fprintf(sum, "%s\n%s\n", o.ID, content)
 	}

@@ -15,15 +15,28 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/variables"
 )
 
 // ReadVariables returns nil where nothing is to be replaced.
 func ReadVariables(ctx context.Context, reader live.Reader, namespace string, spec variables.Spec) (*variables.Set, error) {
-	return variables.CollectSet(spec, func(ref variables.Reference) (map[string]string, error) {
-		return readData(ctx, reader, namespace, ref)
+	var versions []string
+	set, err := variables.CollectSet(spec, func(ref variables.Reference) (map[string]string, error) {
+		o, err := readReferenced(ctx, reader, namespace, ref)
+		if err != nil || o == nil {
+			return nil, err
+		}
+		if redact.IsSecret(o.ID()) {
+			versions = append(versions, o.UID()+"/"+o.ResourceVersion())
+		}
+		return variables.TextValues(o)
 	})
+	if set != nil {
+		set.SecretVersions = versions
+	}
+	return set, err
 }
 
 // ReadChartValues reads the values of a chart; a later reference wins over an earlier one.
@@ -86,8 +99,8 @@ func scalarsIn(n *yaml.Node) []string {
 	return out
 }
 
-// readData reads one ConfigMap or Secret; none where it is optional and not there.
-func readData(ctx context.Context, reader live.Reader, namespace string, ref variables.Reference) (map[string]string, error) {
+// readReferenced reads one ConfigMap or Secret; nil where it is optional and not there.
+func readReferenced(ctx context.Context, reader live.Reader, namespace string, ref variables.Reference) (object.Object, error) {
 	id := object.ID{Kind: ref.Kind, Namespace: namespace, Name: ref.Name}
 	o, err := reader.Get(ctx, object.GVK{Version: "v1", Kind: ref.Kind}, id)
 	switch {
@@ -98,5 +111,5 @@ func readData(ctx context.Context, reader live.Reader, namespace string, ref var
 	case err != nil:
 		return nil, fmt.Errorf("substitute from '%s/%s' error: %w", ref.Kind, ref.Name, err)
 	}
-	return variables.TextValues(o)
+	return o, nil
 }
