@@ -24,7 +24,7 @@ func (c *Cluster) Helm(t *testing.T, sums string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := filepath.Join(c.sandbox.place.dir, "helm")
+	at := t.TempDir() // another test may be building with its own
 	for name, more := range map[string]string{"go.mod": "", "go.sum": sums} {
 		if err := copyFiles(filepath.Join(at, name), filepath.Join(root, name), more); err != nil {
 			t.Fatal(err)
