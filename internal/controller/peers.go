@@ -5,6 +5,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // mostLooks is with how many sources a prune has them all looked at: with more, each prune of a tenant's would visit too many servers.
@@ -13,17 +14,29 @@ const mostLooks = 64
 // behind is reconcile.Sources' Behind for the apps whose objects are in the cluster of t: no other app takes over an object there. An app or a source that another app has put into the cluster, and that the watch has not shown yet, is
 // among them. A source whose last look has failed is not: a server that does not answer would hold up the prunes of all.
 func (c *Controller) behind(t *target, own app.SourceKey, since time.Time) (sources []app.SourceKey, apps []app.Key) {
+	sources, unlisted, newest := c.unlooked(t, own, since)
+	for key, a := range newest { // without mu, which everything waits for: the engine locks an app for as long as it registers its objects
+		if !c.engineOf(key).HasSeen(key, a) {
+			apps = append(apps, key)
+		}
+	}
+	return sources, append(apps, unlisted...)
+}
+
+// unlooked returns the sources that behind does, the apps that are not known yet, and what each of the others is to have seen.
+func (c *Controller) unlooked(t *target, own app.SourceKey, since time.Time) (sources []app.SourceKey, unlisted []app.Key, newest map[app.Key]source.Artifact) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
 	read := map[app.SourceKey]bool{}
+	newest = map[app.Key]source.Artifact{}
 	for key, e := range c.appSet {
 		s := c.sourceSet[e.app.Source]
 		if s == nil || !e.isRunnable() || !c.isLookable(s) {
 			continue // nothing new can come of it
 		}
 		read[e.app.Source] = true
-		if a := s.state.Artifact; a.Revision != "" && c.sharesCluster(e.app, t) && !c.engineOf(key).HasSeen(key, a) {
-			apps = append(apps, key)
+		if a := s.state.Artifact; a.Revision != "" && c.sharesCluster(e.app, t) {
+			newest[key] = a
 		}
 	}
 	for key := range read {
@@ -33,8 +46,8 @@ func (c *Controller) behind(t *target, own app.SourceKey, since time.Time) (sour
 			c.sources.AddAfter(key, max(0, time.Until(since)))
 		}
 	}
-	moreSources, moreApps := c.appliedButUnlisted()
-	return append(sources, moreSources...), append(apps, moreApps...)
+	moreSources, unlisted := c.appliedButUnlisted()
+	return append(sources, moreSources...), unlisted, newest
 }
 
 // appliedButUnlisted lists the sources and apps that an app has put into the cluster and that are not known yet. The caller holds mu.

@@ -19,11 +19,12 @@ func (r *appRun) claimObjects(context.Context) error {
 	r.engine.forgetRefusals(r.app.Key)
 	left, taken, err := r.assignObjects()
 	r.engine.refreshRivals(before, r.engine.sharedObjects(r.app.Key))
+	for _, other := range taken { // its app reports that it has lost it; when the reconcile under way has ended, that app writes nothing more
+		r.engine.queue.EnqueueApp(other.ownedBy())
+		other.waitUnlocked()
+	}
 	if err != nil {
 		return &stageError{report.RecordFailed, err}
-	}
-	for _, other := range taken { // the other app is still refused it; when the reconcile under way has ended, it writes nothing more
-		other.waitUnlocked()
 	}
 	r.overridePauses()
 	r.engine.noteLeft(r.app.Key, left)
@@ -38,7 +39,7 @@ func (r *appRun) claimObjects(context.Context) error {
 }
 
 // assignObjects makes or renews the records of what the revision names, and returns what the one before named and this one does not, and the
-// records that were another app's.
+// records that were another app's, also beside an error.
 func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err error) {
 	memories, err := r.memories()
 	if err != nil {
@@ -73,7 +74,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 			err = rec.takeEarly(early[o.ID], r.engine)
 		}
 		if err != nil {
-			return nil, nil, err
+			return nil, taken, err
 		}
 		r.renewed = r.renewed || changed || len(r.state.wanted) > 0 && !r.state.wanted[rec.id]
 	}
@@ -130,14 +131,13 @@ func missing(before, now map[object.ID]bool) []object.ID {
 }
 
 // claimObject returns the object as this app's; nil for one that another app has, with an error if this app is to keep it as Git has it. It takes the
-// object from an app that holds it less, and returns what that one had as taken: its lock may be held.
+// object from an app that holds it less, and returns what that one had as taken: its lock may be held, and its app is to be enqueued.
 func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, taken *managedObject, err error) {
 	e.mu.Lock()
 	r = e.objects[id]
 	if r != nil && r.yieldsTo(by) {
 		delete(e.objects, id)
 		e.waiting[id] = asker{app: r.owner, hold: r.hold}
-		defer e.queue.EnqueueApp(r.owner)
 		r, taken = nil, r
 	}
 	defer e.mu.Unlock()

@@ -15,7 +15,8 @@ type Queue interface {
 	Enqueue(id object.ID)
 	// EnqueueAt has Engine.Object called at a time.
 	EnqueueAt(id object.ID, at time.Time)
-	// EnqueueApp has Engine.App called soon.
+	// EnqueueApp has Engine.App called soon. It is called with no lock held that another method of the engine waits for: to enqueue an app, the
+	// controller takes the lock under which it calls the engine, as in Engine.WithdrawRequest and Engine.AppliedObjects.
 	EnqueueApp(key app.Key)
 	// EnqueueInventory has Engine.WriteInventory called soon.
 	EnqueueInventory(key app.Key)
