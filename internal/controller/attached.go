@@ -125,9 +125,7 @@ func (c *Controller) sourceResource(key app.SourceKey) (dialect.Sources, object.
 		c.mu.RUnlock()
 		return nil, nil
 	}
-	if base := c.sourceSet[e.base]; base != nil && e.base != (app.SourceKey{}) {
-		e = base
-	}
+	e = c.defining(e)
 	f, cr, reader := e.front, e.cr, e.reader
 	c.mu.RUnlock()
 	if cr == nil && reader != (app.Key{}) {
@@ -141,6 +139,15 @@ func (c *Controller) sourceResource(key app.SourceKey) (dialect.Sources, object.
 		f = inline.ForKey(key)
 	}
 	return f, cr
+}
+
+// defining returns the entry whose custom resource says what a source is: its own, or that of the source of which it is another revision. The caller
+// holds mu.
+func (c *Controller) defining(e *sourceEntry) *sourceEntry {
+	if base := c.sourceSet[e.base]; base != nil && e.base != (app.SourceKey{}) {
+		return base
+	}
+	return e
 }
 
 // findReader returns an app that reads the source; the one that was last known to, if it still does.

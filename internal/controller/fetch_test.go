@@ -1,9 +1,11 @@
 package controller
 
 import (
+	"context"
 	"strings"
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -40,5 +42,71 @@ func TestTheLastVerifiedRevisionIsFetchedAndVerifiedAgain(t *testing.T) {
 	c.sourceSet[s.Key] = &sourceEntry{state: dialect.SourceState{Artifact: got}}
 	if _, ok := last(signed); ok {
 		t.Error("it was fetched though an artifact is at hand")
+	}
+}
+
+// ofRepository is a front of sources that fetches from the URL in a custom resource.
+type ofRepository struct{ before }
+
+func (f ofRepository) Source(cr object.Object) dialect.Source {
+	s := f.before.Source(cr)
+	s.UID = cr.UID()
+	return s
+}
+
+func (ofRepository) Spec(cr object.Object, _ source.Secrets) (source.Spec, error) {
+	return source.Spec{URL: cr.StringAt("spec", "url")}, nil
+}
+
+// held fetches nothing before it is released.
+type held struct{ begun, released chan string }
+
+// Fetch implements source.Fetcher.
+func (h held) Fetch(_ context.Context, spec source.Spec) (source.Artifact, error) {
+	h.begun <- spec.URL
+	<-h.released
+	return source.Artifact{Revision: spec.URL, Files: struct{ source.Tree }{}}, nil
+}
+
+// TestWhatADeletedSourceFetchesIsNotThatOfItsSuccessor: nor of another revision of it, which an app reads.
+func TestWhatADeletedSourceFetchesIsNotThatOfItsSuccessor(t *testing.T) {
+	own := app.SourceKey{Kind: "Kustomization", Name: "web"}
+	pinned := own
+	pinned.Revision = "stable"
+	for _, key := range []app.SourceKey{own, pinned} {
+		c, s, _ := speaking(t)
+		f, h := ofRepository{before{s}}, held{make(chan string), make(chan string)}
+		c.Fetcher = h
+		event := func(uid string, gone bool) {
+			cr := resource()
+			cr.Metadata()["uid"], cr["spec"] = uid, map[string]any{"url": "https://example.com/" + uid}
+			c.onSourceEvent(f, live.Event{GVK: cr.GVK(), ID: cr.ID(), Object: cr, Gone: gone})
+		}
+		look := func(meanwhile func()) {
+			ended := make(chan struct{})
+			go func() {
+				c.reconcileSource(t.Context(), key)
+				close(ended)
+			}()
+			<-h.begun
+			meanwhile()
+			h.released <- ""
+			<-ended
+		}
+		event("a", false)
+		if key != own {
+			c.sourceSet[key] = &sourceEntry{attached: true, base: own}
+		}
+		look(func() {
+			event("a", true)
+			event("b", false)
+		})
+		if got, err := c.Artifact(key); err == nil {
+			t.Errorf("%s: the new source has what was fetched from %s", key, got.Revision)
+		}
+		look(func() {})
+		if got, err := c.Artifact(key); err != nil || got.Revision != "https://example.com/b" {
+			t.Errorf("%s: fetched from %q, %v", key, got.Revision, err)
+		}
 	}
 }

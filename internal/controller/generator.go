@@ -46,12 +46,12 @@ func (c *Controller) reconcileGenerator(ctx context.Context, cr object.Object, s
 	next.Generated, next.Err = c.generate(ctx, s)
 	written := error(nil)
 	if next.Err == nil {
-		c.keepGenerated(s.Key, next.Generated)
+		c.keepGenerated(s, next.Generated)
 		written = c.writeGenerated(ctx, cr, s, next.Generated)
 		next.Err = written
 	}
 	c.Observer.OnFetch(s.Key, time.Since(begin), next.Err)
-	untold := c.setSourceState(ctx, s.Key, next)
+	untold := c.setSourceState(ctx, s.Key, s.UID, next)
 	if next.Err != nil {
 		c.Log.Warn("generate", "source", s.Key.String(), "error", next.Err.Error())
 	}
@@ -100,7 +100,7 @@ func (c *Controller) generate(ctx context.Context, s dialect.Source) (recipe.Res
 	made, err := c.Builder.Build(ctx, *s.Recipe, from)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.sourceSet[s.Key]; e != nil {
+	if e := c.entryOf(s.Key, s.UID); e != nil {
 		e.together = ""
 		if err == nil {
 			e.together = what
@@ -148,9 +148,9 @@ func generateError(s dialect.Source, reason source.Reason, format string, args .
 }
 
 // keepGenerated keeps what was made, and enqueues the ExternalArtifacts that have something new.
-func (c *Controller) keepGenerated(key app.SourceKey, next recipe.Result) {
+func (c *Controller) keepGenerated(s dialect.Source, next recipe.Result) {
 	c.mu.Lock()
-	e := c.sourceSet[key]
+	e := c.entryOf(s.Key, s.UID)
 	if e == nil {
 		c.mu.Unlock()
 		return
@@ -159,7 +159,7 @@ func (c *Controller) keepGenerated(key app.SourceKey, next recipe.Result) {
 	e.state.Generated = next
 	var news []app.SourceKey
 	for k, made := range c.sourceSet {
-		if made.from != key {
+		if made.from != s.Key {
 			continue
 		}
 		was, before := had.Named(k.Name)

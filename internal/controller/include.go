@@ -39,7 +39,7 @@ func (c *Controller) include(s dialect.Source, spec source.Spec, own source.Arti
 	all, err := tree.Combine(own, parts, tree.Rules{Ignore: spec.Ignore, Limits: spec.Limits})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.sourceSet[s.Key]; e != nil && err == nil {
+	if e := c.entryOf(s.Key, s.UID); e != nil && err == nil {
 		e.together = what
 	}
 	return all, err

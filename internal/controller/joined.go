@@ -24,7 +24,7 @@ func (c *Controller) joinSources(ctx context.Context, key app.SourceKey) time.Du
 	if err == nil {
 		state.Artifact, state.Err = tree.JoinArtifacts(dirs, artifacts)
 	}
-	_ = c.setSourceState(ctx, key, state) // it has no status
+	_ = c.setSourceState(ctx, key, "", state) // it has no status
 	return 0
 }
 

@@ -68,7 +68,7 @@ func (c *Controller) refused(s dialect.Source) refusedLogin {
 func (c *Controller) setRefused(s dialect.Source, r refusedLogin) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.sourceSet[s.Key]; e != nil {
+	if e := c.entryOf(s.Key, s.UID); e != nil {
 		e.refused = r
 	}
 }

@@ -238,7 +238,7 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	}
 	s.Key = key
 	if s.Static && key.IsOwn() {
-		_ = c.setSourceState(ctx, key, dialect.SourceState{Generation: s.Generation, Request: s.Request, At: time.Now()}) // logged, and written with its next change
+		_ = c.setSourceState(ctx, key, s.UID, dialect.SourceState{Generation: s.Generation, Request: s.Request, At: time.Now()}) // logged, and written with its next change
 		return 0
 	}
 	if key.Chart != "" && !s.Static && c.awaitIndex(key) {
@@ -253,7 +253,7 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	begin, refused := time.Now(), c.refused(s).err
 	next := c.fetch(ctx, f, cr, s)
 	c.reportFetch(key, begin, refused, next.Err)
-	untold := c.setSourceState(ctx, key, next)
+	untold := c.setSourceState(ctx, key, s.UID, next)
 	if next.Err != nil || untold != nil && !apierrors.IsForbidden(untold) && !apierrors.IsInvalid(untold) {
 		return min(retrySource, max(s.Interval, time.Second))
 	}
@@ -266,11 +266,24 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 // retrySource is the pause after a fetch that failed or could not be reported, where the interval is not shorter.
 const retrySource = 15 * time.Second
 
-// setSourceState keeps the outcome. A failed fetch keeps the artifact that was there, or the last verified one that it found; a new revision wakes the apps. The error is that
-// the source's status could not be written.
-func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, next dialect.SourceState) error {
-	c.mu.Lock()
+// entryOf returns the entry of a source, in which the outcome of a look is kept; nil if there is none, or another custom resource of the same name, with
+// another uid, says by now what the source is: that one is looked at by itself. The uid is empty for what was found without a custom resource. The caller holds mu.
+func (c *Controller) entryOf(key app.SourceKey, uid string) *sourceEntry {
 	e := c.sourceSet[key]
+	if e == nil {
+		return nil
+	}
+	if cr := c.defining(e).cr; uid != "" && cr != nil && cr.UID() != uid {
+		return nil
+	}
+	return e
+}
+
+// setSourceState keeps the outcome of a look at the custom resource with a uid (entryOf). A failed fetch keeps the artifact that was there, or the last verified one that it found; a new revision wakes the apps. The error is that
+// the source's status could not be written.
+func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, uid string, next dialect.SourceState) error {
+	c.mu.Lock()
+	e := c.entryOf(key, uid)
 	if e == nil {
 		c.mu.Unlock()
 		return nil

@@ -73,7 +73,7 @@ func (c *Controller) reportUnfetched(ctx context.Context, key app.SourceKey, why
 		return listingWait
 	}
 	if known {
-		_ = c.setSourceState(ctx, key, dialect.SourceState{Err: fmt.Errorf("%s %s", key.Own(), why), At: time.Now()}) // it has no status
+		_ = c.setSourceState(ctx, key, "", dialect.SourceState{Err: fmt.Errorf("%s %s", key.Own(), why), At: time.Now()}) // it has no status
 	}
 	return 0
 }
