@@ -98,10 +98,9 @@ func (c *Controller) onAppEvent(f dialect.Apps, ev live.Event) {
 
 // reconcileApp runs one app, and says when its next full check is due.
 func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duration {
-	c.engineOf(key).BeginRun(key)
-	e, ok := c.beginRun(key)
+	e, again, ok := c.beginRun(ctx, key)
 	if !ok {
-		return c.forgetApp(ctx, key)
+		return again
 	}
 	if wait := time.Until(e.due); !e.due.IsZero() && wait > 0 && !c.newRevision(e.app) {
 		return wait
@@ -172,20 +171,37 @@ func (c *Controller) setBlocked(key app.Key, blocked bool) {
 }
 
 // beginRun returns the app as it is asked for now. What is asked from here on makes due zero again, and is not lost at the end of
-// the run (schedule).
-func (c *Controller) beginRun(key app.Key) (appEntry, bool) {
+// the run (schedule). It ends an app whose custom resource is gone first, also where there is another one of its name already: what the engine knows of
+// the one says nothing about the other. It returns false where there is no app to run, or the other one cannot be ended yet.
+func (c *Controller) beginRun(ctx context.Context, key app.Key) (asked appEntry, again time.Duration, ok bool) {
+	if uid, there := c.uidOf(key); !there || c.isEarlier(key, uid) {
+		if again := c.forgetApp(ctx, key); again > 0 || !there {
+			return appEntry{}, again, false
+		}
+	}
+	c.engineOf(key).BeginRun(key)
 	c.mu.Lock()
 	e := c.appSet[key]
 	if e == nil {
 		c.mu.Unlock()
-		return appEntry{}, false
+		return appEntry{}, 0, false // it is enqueued again
 	}
-	asked := *e
+	asked = *e
 	if e.due.IsZero() {
 		e.due = time.Now()
 	}
 	c.mu.Unlock()
-	return c.withResource(asked), true
+	return c.withResource(asked), 0, true
+}
+
+// uidOf is the uid of an app's custom resource; false where there is none.
+func (c *Controller) uidOf(key app.Key) (uid string, there bool) {
+	c.mu.RLock()
+	defer c.mu.RUnlock()
+	if e := c.appSet[key]; e != nil {
+		return e.asks.uid, true
+	}
+	return "", false
 }
 
 // retryConflict is the pause before a custom resource that another client has just written is read again.
@@ -261,6 +277,12 @@ func (c *Controller) newRevision(a app.App) bool {
 		return stage == report.Done
 	}
 	return !engine.HasAttempted(a.Key, artifact) || stage == report.Fetch
+}
+
+// isEarlier reports whether the newest run of an app was that of a custom resource with another uid, which was deleted.
+func (c *Controller) isEarlier(key app.Key, uid string) bool {
+	ran := c.engineOf(key).LastUID(key)
+	return ran != "" && ran != uid
 }
 
 // forgetApp ends an app whose custom resource is gone. It had no finalizer if its objects are to stay.

@@ -35,7 +35,7 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 	if e.app.Policy.Mode == policy.Observe { // the status is that of the controller which truce only watches
 		return c.observe(ctx, e)
 	}
-	r := ofFirstRun(e.app, c.engineOf(key).Report(key))
+	r := ofFirstRun(e.app, c.reportOf(e))
 	if r.Lost != "" && r.Passage == e.app.Adoption.ID() {
 		return c.writeLost(ctx, e, r.Lost)
 	}
@@ -64,6 +64,14 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 	c.emitHealth(e, next, r)
 	c.emitProgress(e, next, r)
 	return untilHealthTimeout(e.app, r)
+}
+
+// reportOf is the newest report of an app; that of an earlier app of the same name is none.
+func (c *Controller) reportOf(e appEntry) report.Report {
+	if c.isEarlier(e.app.Key, e.asks.uid) {
+		return report.Report{App: e.app.Key}
+	}
+	return c.engineOf(e.app.Key).Report(e.app.Key)
 }
 
 // ofFirstRun is the report of an app of which no run has ended since the start: what was reported before it of the same generation holds until

@@ -67,6 +67,17 @@ func (e *Engine) LastAttempt(key app.Key) (revision string, stage report.Stage) 
 	return s.report.Revision, s.report.Stage
 }
 
+// LastUID returns the uid of the custom resource that an app's newest run was about; empty for none in this process.
+func (e *Engine) LastUID(key app.Key) string {
+	s := e.knownApp(key)
+	if s == nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.app.UID
+}
+
 // unaskedNotes lists the objects for which no dry run can show what an apply would leave.
 func (e *Engine) unaskedNotes(ids []object.ID) []string {
 	n, why := 0, ""
