@@ -48,13 +48,19 @@ type Connection struct {
 	doubts     chan struct{}
 
 	mu       sync.Mutex
-	asking   chan struct{} // closed when the question under way is answered; nil for none
-	identity string        // of the first answer; empty for none yet
-	err      error         // of the newest answer
-	moved    bool          // the server is another cluster than at first
-	verified int64         // the value of opened at the newest answer
-	again    time.Time     // when the server may be asked again after a failure
+	asking   *question // under way; nil for none
+	identity string    // of the first answer; empty for none yet
+	err      error     // of the newest answer
+	moved    bool      // the server is another cluster than at first
+	verified int64     // the value of opened at the newest answer
+	again    time.Time // when the server may be asked again after a failure
 	pause    time.Duration
+}
+
+// question is one question to the server, for which all wait who ask the same meanwhile.
+type question struct {
+	ended    chan struct{}
+	answered bool // set before ended is closed: its caller has not given it up
 }
 
 // Connect returns a Connection. Nothing is asked of the server yet.
@@ -129,21 +135,22 @@ func (c *Connection) Identify(ctx context.Context) (string, error) {
 			defer c.mu.Unlock()
 			return "", c.err
 		}
-		if asking := c.asking; asking != nil {
+		q := c.asking
+		if q == nil {
+			q = &question{ended: make(chan struct{})}
+			c.asking = q
 			c.mu.Unlock()
-			select {
-			case <-asking:
-			case <-ctx.Done():
-				return "", ctx.Err()
-			}
-			if id, err := c.answer(); err != nil || id != "" {
-				return id, err
-			}
-			continue
+			return c.ask(ctx, q)
 		}
-		c.asking = make(chan struct{})
 		c.mu.Unlock()
-		return c.ask(ctx)
+		select {
+		case <-q.ended:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		if q.answered {
+			return c.answer()
+		}
 	}
 }
 
@@ -167,17 +174,18 @@ func (c *Connection) Is(identity string) bool {
 func (c *Connection) byServer() string { return "server-" + c.kubeconfig.ServerDigest() }
 
 // ask asks the server, and ends the question. One that its caller has given up is no answer.
-func (c *Connection) ask(ctx context.Context) (string, error) {
+func (c *Connection) ask(ctx context.Context, q *question) (string, error) {
 	within, end := context.WithTimeout(ctx, askWithin)
 	defer end()
 	id, err := c.read(within)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	close(c.asking)
+	defer close(q.ended)
 	c.asking = nil
 	if ctx.Err() != nil {
 		return "", ctx.Err()
 	}
+	q.answered = true
 	switch {
 	case err == nil && c.identity != "" && id != c.identity:
 		c.moved = id != c.byServer()

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -24,7 +26,11 @@ type server struct {
 	*httptest.Server
 	answer atomic.Pointer[string] // the uid; or the HTTP status without one
 	asked  atomic.Int64
+	held   atomic.Pointer[held]
 }
+
+// held are the answers to questions that were asked, until they are released.
+type held struct{ asked, released chan struct{} }
 
 func newServer(t *testing.T, answer string) *server {
 	t.Helper()
@@ -32,6 +38,10 @@ func newServer(t *testing.T, answer string) *server {
 	s.answer.Store(&answer)
 	s.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		s.asked.Add(1)
+		if h := s.held.Load(); h != nil {
+			h.asked <- struct{}{}
+			<-h.released
+		}
 		w.Header().Set("Content-Type", "application/json")
 		text := *s.answer.Load()
 		if code, refused := strings.CutPrefix(text, "status "); refused {
@@ -116,6 +126,52 @@ func TestANewConnectionIsVerifiedBeforeAWrite(t *testing.T) {
 	_, _ = c.Client().Version(t.Context()) // opens the connection to the other one, as a watch does
 	if err := (remote.Writer{Connection: c, Next: reached}).Delete(t.Context(), apply.Target{}); err == nil || reached.deleted != 0 {
 		t.Errorf("%d writes, %v", reached.deleted, err)
+	}
+}
+
+// patient is a context that shows when its end is awaited for the first time.
+type patient struct {
+	context.Context
+	awaited func()
+}
+
+// Done implements context.Context.
+func (p patient) Done() <-chan struct{} {
+	p.awaited()
+	return p.Context.Done()
+}
+
+// TestAQuestionThatIsGivenUpIsNoAnswer also for a write that waits for the answer to it: it asks again.
+func TestAQuestionThatIsGivenUpIsNoAnswer(t *testing.T) {
+	s, reached := newServer(t, "one"), &writes{}
+	c := s.connect(t)
+	if _, err := c.Identify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.becomes("other")
+	_, _ = c.Client().Version(t.Context()) // opens the connection to the other one
+	h := &held{make(chan struct{}, 9), make(chan struct{})}
+	s.held.Store(h)
+	ctx, giveUp := context.WithCancel(t.Context())
+	gaveUp, written := make(chan error), make(chan error)
+	go func() {
+		_, err := c.Identify(ctx)
+		gaveUp <- err
+	}()
+	<-h.asked
+	waits := make(chan struct{})
+	go func() {
+		ctx := patient{t.Context(), sync.OnceFunc(func() { close(waits) })}
+		written <- remote.Writer{Connection: c, Next: reached}.Delete(ctx, apply.Target{})
+	}()
+	<-waits
+	giveUp()
+	if err := <-gaveUp; !errors.Is(err, context.Canceled) {
+		t.Errorf("the question was given up: %v", err)
+	}
+	close(h.released)
+	if err := <-written; err == nil || reached.deleted != 0 {
+		t.Errorf("%d writes to another cluster, %v", reached.deleted, err)
 	}
 }
 
