@@ -39,6 +39,7 @@ func TestEncryptedFilesAreDecryptedAndShownNowhere(t *testing.T) {
 	first, second := sopstest.NewKey(t), sopstest.NewKey(t)
 	w.repo.Commit(sealed(w, first, "canary-one"), "encrypted")
 	w.decryptionSecret(first)
+	status, record := w.Watch(t, kustomizations, w.ns, "web"), w.Watch(t, configmaps, w.ns, "truce-inventory-kustomization-web")
 	w.app("web", "app", "\ninterval: 1h\ndecryption: {provider: sops, secretRef: {name: sops-keys}}")
 	w.ready("web")
 	plain := func(name, key string) string {
@@ -96,7 +97,7 @@ func TestEncryptedFilesAreDecryptedAndShownNowhere(t *testing.T) {
 	look()
 	w.removeApps()
 	stop()
-	w.showsNoCanary(said.String(), log.String())
+	w.showsNoCanary(append(w.valuesOf(status, record), said.String(), log.String())...)
 	if key := strings.TrimSpace(strings.SplitN(second.Secret(), "\n", 2)[1]); strings.Contains(said.String()+log.String(), key) {
 		t.Error("a key is shown")
 	}

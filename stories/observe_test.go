@@ -114,12 +114,12 @@ func (w *world) happened(app string, kinds ...journal.EntryKind) []string {
 
 func appKey(namespace, name string) app.Key { return app.Key{Namespace: namespace, Name: name} }
 
-// wroteAnything lists all writes of truce but those of its own records.
+// wroteAnything lists all writes of truce: the controller's, and its commands'.
 func (w *world) wroteAnything() []string {
 	w.t.Helper()
 	var out []string
 	for _, e := range w.Audit(w.t, func(e kubetest.Entry) bool {
-		return w.byTruce(e) && e.Writes() && e.Namespace == w.ns
+		return strings.HasPrefix(e.Agent, "truce/") && e.Writes() && (e.Namespace == w.ns || e.Namespace == "" && strings.Contains(e.Name, w.ns))
 	}) {
 		out = append(out, e.Verb+" "+e.Resource.Resource+"/"+e.Name+" "+e.Subresource)
 	}

@@ -2,6 +2,7 @@ package stories
 
 import (
 	"bytes"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/truce-gitops/truce/internal/apply/inventory/configmap"
 	"github.com/truce-gitops/truce/internal/compose"
 	"github.com/truce-gitops/truce/internal/controller"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -106,6 +108,7 @@ func TestVariablesAreReplacedInWhatAKustomizationBuilds(t *testing.T) {
 		w.Apply(t, strings.NewReplacer("NAMESPACE", w.ns, "PASSWORD", password).Replace(variableObjects))
 	}
 	values("canary-one")
+	status, record := w.Watch(t, kustomizations, w.ns, "web"), w.Watch(t, configmaps, w.ns, "truce-inventory-kustomization-web")
 	w.app("web", "app", variableSpec)
 	w.ready("web")
 	cm := w.get(configmaps, "web")
@@ -167,7 +170,7 @@ func TestVariablesAreReplacedInWhatAKustomizationBuilds(t *testing.T) {
 	w.ready("web")
 	w.removeApps()
 	stop()
-	w.showsNoCanary(said.String(), log.String())
+	w.showsNoCanary(append(w.valuesOf(status, record), said.String(), log.String())...)
 }
 
 // reason is that of the app's Ready condition.
@@ -179,11 +182,27 @@ func (w *world) reason(name string) (reason string) {
 	return reason
 }
 
+// valuesOf are all values that the objects have had, each of at least one.
+func (w *world) valuesOf(recorders ...*kubetest.Recorder) []string {
+	w.t.Helper()
+	var out []string
+	for i, r := range recorders {
+		values := r.Values()
+		if len(values) == 0 {
+			w.t.Errorf("object %d of those to be searched was never there", i)
+		}
+		for _, v := range values {
+			out = append(out, fmt.Sprint(v.Object.Object))
+		}
+	}
+	return out
+}
+
 // showsNoCanary fails the story if a secret value is in a text, a status, an Event, an inventory or a file of truce.
 func (w *world) showsNoCanary(texts ...string) {
 	w.t.Helper()
 	texts = append(texts, w.kubectl("get", "kustomizations.kustomize.toolkit.fluxcd.io,gitrepositories.source.toolkit.fluxcd.io,events.v1.events.k8s.io", "-o", "yaml"))
-	texts = append(texts, w.kubectl("get", "configmaps", "-l", "app.kubernetes.io/managed-by=truce", "-o", "yaml"))
+	texts = append(texts, w.kubectl("get", "configmaps", "-l", configmap.Label, "-o", "yaml"))
 	err := filepath.WalkDir(w.cache, func(p string, d os.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return err
@@ -244,15 +263,28 @@ func TestATenantsVariablesAreReadAsItsAccount(t *testing.T) {
 
 // TestASelectorSaysWhichConfigsAreWatched: as kustomize-controller's flag --watch-configs-label-selector.
 func TestASelectorSaysWhichConfigsAreWatched(t *testing.T) {
-	w := offWorld(t, "-- app/web.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: web, namespace: NAMESPACE}, data: {env: \"${env}\"}}\n")
+	const configMap = "-- %s/web.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: %[1]s, namespace: NAMESPACE}, data: {env: \"${env}\"}}\n"
+	w := offWorld(t, fmt.Sprintf(configMap, "web")+fmt.Sprintf(configMap, "left"))
 	selector, err := labels.Parse("owner!=helm")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.run(compose.RunOptions{Settings: controller.Settings{WatchConfigs: selector}})
-	w.Apply(t, strings.ReplaceAll("{apiVersion: v1, kind: ConfigMap, metadata: {name: settings, namespace: NAMESPACE}, data: {env: staging}}", "NAMESPACE", w.ns))
-	w.app("web", "app", "interval: 1h\npostBuild: {substituteFrom: [{kind: ConfigMap, name: settings}]}")
-	w.ready("web")
-	w.kubectl("patch", "configmap/settings", "-p", `{"data":{"env":"production"}}`)
-	w.await(w.Watch(t, configmaps, w.ns, "web"), func(o *unstructured.Unstructured) bool { return text(o, "data", "env") == "production" })
+	for name, owner := range map[string]string{"web": "person", "left": "helm"} {
+		w.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: settings-"+name+", namespace: "+w.ns+", labels: {owner: "+owner+"}}, data: {env: staging}}\n")
+		w.app(name, name, "interval: 1h\npostBuild: {substituteFrom: [{kind: ConfigMap, name: settings-"+name+"}]}")
+		w.ready(name)
+	}
+	// The one that the selector leaves out is changed first: what a watch showed of it would have come before.
+	has := func(env string) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool { return text(o, "data", "env") == env }
+	}
+	w.kubectl("patch", "configmap/settings-left", "-p", `{"data":{"env":"production"}}`)
+	w.kubectl("patch", "configmap/settings-web", "-p", `{"data":{"env":"production"}}`)
+	w.await(w.Watch(t, configmaps, w.ns, "web"), has("production"))
+	if !has("staging")(w.get(configmaps, "left")) {
+		t.Error("a ConfigMap that the selector leaves out was watched")
+	}
+	w.check("left")
+	w.await(w.Watch(t, configmaps, w.ns, "left"), has("production"))
 }
