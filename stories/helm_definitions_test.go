@@ -65,6 +65,36 @@ func TestSeveralAppsNameADefinition(t *testing.T) {
 	}
 }
 
+// TestARollbackChangesNoDefinition: as in Helm the definitions of the upgrade that has failed stay, also between the releases that follow, and after a revert.
+func TestARollbackChangesNoDefinition(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, chartWithRemedies+"-- charts/web/crds/thing.yaml --\n"+definitionOfThing)
+	definition := w.removesDefinition()
+	w.release("web", "  install: {crds: CreateReplace}\n  upgrade: {crds: CreateReplace, remediation: {remediateLastFailure: true}}\n  driftDetection: {mode: enabled}\n")
+	w.released("web", 1, "1.0.0")
+	const values, chart, crd = "charts/web/values.yaml", "charts/web/Chart.yaml", "charts/web/crds/thing.yaml"
+	before := map[string]string{}
+	for _, name := range []string{values, chart, crd} {
+		before[name] = w.repo.Git("show", "HEAD:"+name) + "\n"
+	}
+	w.repo.Commit(map[string]string{
+		values: "upgrade: \"3\"\ntest: \"0\"\n", chart: strings.Replace(before[chart], "1.0.0", "1.1.0", 1),
+		crd: strings.Replace(before[crd], "{type: object,", "{type: object, properties: {size: {type: integer}},", 1),
+	}, "fails")
+	isNewer := func(when string) {
+		t.Helper()
+		if got := w.kubectl("get", "crd", definition, "-o", "jsonpath={.spec.versions[0].schema.openAPIV3Schema.properties.size.type}"); got != "integer" {
+			t.Errorf("%s: the definition is that of the version before", when)
+		}
+	}
+	w.helmReason("Remediated", "True", "RollbackSucceeded", "web@1.0.0")
+	isNewer("after the rollback")
+	w.looksAgain("web", "look")
+	isNewer("after the next run")
+	w.repo.Commit(before, "revert")
+	w.released("web", 3, "1.0.0")
+	isNewer("after the revert")
+}
+
 // TestAReleaseWaitsForItsKinds: as in Helm nothing is stored before the kinds of a chart are served, so that no attempt is used up.
 func TestAReleaseWaitsForItsKinds(t *testing.T) {
 	w := newWorld(t, policy.Policy{}, chartOfThings)

@@ -68,6 +68,11 @@ func (r *appRun) replayed(ctx context.Context, asked render.Result) (render.Resu
 	if err != nil {
 		return render.Result{}, err
 	}
+	if d.Action == hook.Rollback {
+		if text, err = releases.RollbackTo(text, d.Target, r.chart.stored[0].Revision+1); err != nil {
+			return render.Result{}, err
+		}
+	}
 	r.request = replayOf(r.request, text)
 	res, err := r.engine.Render.Render(ctx, r.request)
 	if err != nil {
@@ -75,10 +80,7 @@ func (r *appRun) replayed(ctx context.Context, asked render.Result) (render.Resu
 	}
 	made := *res.Release
 	if made.Step = d.Action; d.Action == hook.Rollback {
-		made.Revision = r.chart.stored[0].Revision + 1
-		if made.Text, err = releases.RollbackTo(text, d.Target, made.Revision); err != nil {
-			return render.Result{}, err
-		}
+		made.Text = text
 	}
 	r.chart.made = &made
 	return res, nil

@@ -37,7 +37,7 @@ type Request struct {
 	// Unanswered are apiVersions that APIVersions may lack, as in capabilities.Set; none where APIVersions are asked for. No template sees them.
 	Unanswered []string `json:"-"`
 	// CRDs says what becomes of the directory crds in an install, and where only objects are made. UpgradeCRDs says it in an upgrade, and of a release
-	// that is not the first.
+	// that is not the first. By neither a rollback changes a definition.
 	CRDs        CRDs `json:",omitempty"`
 	UpgradeCRDs CRDs `json:",omitempty"`
 	// Schema says whether values are validated.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/truce-gitops/truce/internal/apply/releases"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
@@ -34,16 +35,17 @@ func TestTheDefinitionsOfAFileKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestEachActionHasAPolicyForDefinitions: that of the action which made a release holds while it is at rest.
+// TestEachActionHasAPolicyForDefinitions: that of the action which made a release holds while it is at rest. As in Helm a rollback changes no definition, not
+// while it is under way (replayed) and not behind that.
 func TestEachActionHasAPolicyForDefinitions(t *testing.T) {
 	for _, c := range []struct {
 		install, upgrade release.CRDs
 		want             string
 	}{
-		{release.CreateCRDs, release.SkipCRDs, "created true, created, left out false"},
-		{release.SkipCRDs, release.CreateCRDs, "left out false, left out, created true"},
-		{release.SkipCRDs, release.ReplaceCRDs, "left out false, left out, replaced true"},
-		{release.ReplaceCRDs, release.CreateCRDs, "replaced true, replaced, created true"},
+		{release.CreateCRDs, release.SkipCRDs, "created true, created, left out false, left out, left out"},
+		{release.SkipCRDs, release.CreateCRDs, "left out false, left out, created true, created, created"},
+		{release.SkipCRDs, release.ReplaceCRDs, "left out false, left out, replaced true, created, created"},
+		{release.ReplaceCRDs, release.CreateCRDs, "replaced true, replaced, created true, created, created"},
 	} {
 		r := chartOf("{{ .Capabilities.APIVersions.Has \"example.org/v1/D\" }}")
 		r.Chart.CRDs, r.Chart.UpgradeCRDs = c.install, c.upgrade
@@ -71,10 +73,25 @@ func TestEachActionHasAPolicyForDefinitions(t *testing.T) {
 		first, installed := render()
 		r.Chart.Past, r.Chart.Newest = 1, &release.Stored{Text: first.Text, Trust: release.Trusted}
 		_, atRest := render()
+		r.Chart.Past, r.Chart.Newest = 3, &release.Stored{Text: rollbackTo(t, first.Text), Trust: release.Trusted}
+		_, rolledBack := render()
+		r.Chart.Mode = release.Replay
+		_, replayed := render()
+		r.Chart.Mode = release.Wanted
 		r.Chart.Values = []release.Values{{Text: "a: 1"}}
 		_, upgraded := render()
-		if got := installed + ", " + atRest + ", " + upgraded; got != c.want {
+		if got := installed + ", " + atRest + ", " + upgraded + ", " + rolledBack + ", " + replayed; got != c.want {
 			t.Errorf("install %q, upgrade %q: %s, want %s", c.install, c.upgrade, got, c.want)
 		}
 	}
+}
+
+// rollbackTo is the third release, which makes the first one again.
+func rollbackTo(t *testing.T, first []byte) []byte {
+	t.Helper()
+	text, err := releases.RollbackTo(first, 1, 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -54,6 +54,9 @@ func (b *build) stored(ctx context.Context, r *releasev1.Release) (render.Result
 		Name: r.Name, Namespace: r.Namespace, Revision: r.Version, IsInstall: r.Version == 1, IsUpgrade: r.Version != 1,
 	}
 	out := output{hooks: r.Hooks, crds: b.definitionsPolicy(options)}
+	if isRollback := r.Info != nil && r.Info.RollbackRevision != 0; isRollback && out.crds == release.ReplaceCRDs {
+		out.crds = release.CreateCRDs // as in Helm: what the failed upgrade has stored may need the newer definitions
+	}
 	for _, doc := range documents(r.Manifest) {
 		head := releaseutil.SimpleHead{}
 		if err := yaml.Unmarshal([]byte(doc), &head); err != nil {
