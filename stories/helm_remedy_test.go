@@ -1,10 +1,12 @@
 package stories
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
@@ -97,13 +99,38 @@ func TestAFailedUpgradeIsRolledBack(t *testing.T) {
 }
 
 func TestAFailedInstallIsUninstalled(t *testing.T) {
-	w := newWorld(t, policy.Policy{}, strings.ReplaceAll(strings.ReplaceAll(chartWithRemedies, "helm.sh/hook: post-upgrade", "helm.sh/hook: post-install"), `upgrade: "0"`, `upgrade: "3"`))
+	w := offWorld(t, strings.ReplaceAll(strings.ReplaceAll(chartWithRemedies, "helm.sh/hook: post-upgrade", "helm.sh/hook: post-install"), `upgrade: "0"`, `upgrade: "3"`))
+	stop := w.start(policy.Policy{})
 	w.release("web", "  install: {remediation: {retries: 1, remediateLastFailure: true}}\n")
 	w.helmReason("Stalled", "True", "RetriesExceeded", "Failed to install after 2 attempt(s)")
 	w.helmReason("Remediated", "True", "UninstallSucceeded")
 	if w.isThere(configmaps, "web") {
 		t.Error("the object is there")
 	}
+	before := w.helmConditions("web")
+	stop()
+	w.start(policy.Policy{})
+	t.Cleanup(w.removeApps)
+	w.looksAgain("web", "after the start")
+	if diff := cmp.Diff(before, w.helmConditions("web")); diff != "" {
+		t.Errorf("the conditions after a restart (-want +got):\n%s", diff)
+	}
+	if got := w.storedReleases("web"); got != "" {
+		t.Errorf("stored: %s", got)
+	}
+	if got := w.eventsOf("UpgradeFailed", "web"); len(got) > 0 {
+		t.Errorf("Events of an upgrade: %s", got)
+	}
+}
+
+// helmConditions are the conditions of a HelmRelease, each with its reason and message.
+func (w *world) helmConditions(name string) []string {
+	w.t.Helper()
+	var out []string
+	for _, c := range entries(w.get(helmReleases, name), "status", "conditions") {
+		out = append(out, fmt.Sprint(c["type"], " ", c["status"], " ", c["reason"], ": ", c["message"]))
+	}
+	return out
 }
 
 // TestAReleaseIsInstalledAgainAfterItsLastFailureWasUninstalled: no retry is left for the upgrade, and the install is none.

@@ -302,6 +302,9 @@ func (r *appRun) reportRelease() {
 	}
 	was := r.report.Release
 	if len(r.chart.stored) == 0 {
+		if was == nil && r.chart.decision.Blocked != remedy.NotBlocked {
+			was = r.app.Release.Newest // an earlier process has seen it
+		}
 		if was != nil { // it was uninstalled
 			next := *was
 			next.Attempts, next.Blocked = r.chart.attempts, r.chart.decision.Blocked

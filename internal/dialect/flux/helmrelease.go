@@ -174,6 +174,9 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 			continue
 		}
 		out.Known[s.Version] = s.Digest
+		if out.Newest == nil {
+			out.Newest = installedOf(*s, *out)
+		}
 	}
 	out.Former = formerRelease(hr.Status, *out)
 	install, upgrade := hr.GetInstall(), hr.GetUpgrade()
@@ -189,6 +192,17 @@ func (r *reading) release(hr helmv2.HelmRelease) *release.Spec {
 	r.postRenderers(out, hr.Spec.PostRenderers)
 	r.postRenderHooks(out, hr)
 	return out
+}
+
+// installedOf is the release of a snapshot.
+func installedOf(s helmv2.Snapshot, spec release.Spec) *release.Installed {
+	return &release.Installed{
+		Name: s.Name, Namespace: s.Namespace, Storage: spec.Storage, Revision: s.Version, Status: hook.Status(s.Status), Renders: spec.Rendered,
+		Content: record.Content{
+			Chart: s.ChartName, Version: s.ChartVersion, AppVersion: s.AppVersion, Config: s.ConfigDigest, Digest: s.Digest,
+			First: s.FirstDeployed.Time, Last: s.LastDeployed.Time,
+		},
+	}
 }
 
 // formerRelease is the release that a HelmRelease made before its spec.releaseName or spec.storageNamespace was changed; nil for none.

@@ -30,6 +30,8 @@ type Spec struct {
 	Version VersionSource
 	// Known are the digests of the releases that truce has stored, by revision, as the custom resource remembers them.
 	Known map[int]string
+	// Newest is the newest release of this name that the custom resource remembers, stored or not: what it is of, and its Status. It is nil for none.
+	Newest *Installed `json:",omitempty"`
 	// Install, Upgrade, Rollback, Uninstall and Test are how these actions are carried out.
 	Install, Upgrade, Rollback, Uninstall, Test hook.Action
 	// AfterInstall and AfterUpgrade say what follows a failure of these.

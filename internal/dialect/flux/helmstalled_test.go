@@ -1,0 +1,63 @@
+package flux_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/dialect/flux"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/model/release/remedy"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// TestAReleaseThatWasUninstalledIsStalledAfterARestart: no retry is left, nothing is stored, and what the process before has done is only in the status.
+func TestAReleaseThatWasUninstalledIsStalledAfterARestart(t *testing.T) {
+	const at = "2026-01-01T00:00:00Z"
+	condition := func(kind, status, reason, message string) any {
+		return map[string]any{"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": at, "observedGeneration": int64(1)}
+	}
+	const uninstalled = "Helm uninstall remediation for release apps/web.v1 with chart web@1.0.0 succeeded"
+	status := map[string]any{
+		"observedGeneration": int64(1), "lastAttemptedGeneration": int64(1), "lastAttemptedRevision": "1.0.0", "lastAttemptedConfigDigest": "sha256:bb",
+		"lastAttemptedReleaseAction": "install", "failures": int64(2), "installFailures": int64(2), "storageNamespace": "apps",
+		"conditions": []any{
+			condition("Ready", "False", "UninstallSucceeded", uninstalled),
+			condition("Released", "False", "InstallFailed", "Helm install failed for release apps/web with chart web@1.0.0: timed out"),
+			condition("Remediated", "True", "UninstallSucceeded", uninstalled),
+			condition("Stalled", "True", "RetriesExceeded", "Failed to install after 2 attempt(s)"),
+		},
+		"history": []any{map[string]any{
+			"name": "web", "namespace": "apps", "version": int64(1), "status": "uninstalled", "action": "uninstall-remediation", "digest": "sha256:aa",
+			"chartName": "web", "chartVersion": "1.0.0", "configDigest": "sha256:bb", "firstDeployed": at, "lastDeployed": at, "deleted": nil,
+		}},
+		"inventory": map[string]any{"entries": []any{}},
+	}
+	cr := object.Object{
+		"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "status": status,
+		"metadata": map[string]any{"name": "web", "namespace": "apps", "generation": int64(1)},
+		"spec":     map[string]any{"interval": "1h", "chart": map[string]any{"spec": map[string]any{"chart": "web", "sourceRef": map[string]any{"kind": "GitRepository", "name": "charts"}}}},
+	}
+	spec := flux.HelmReleases{}.App(cr, policy.Policy{}).Release
+	now := *spec.Newest
+	now.Attempts, now.Blocked = spec.Attempts, remedy.RetriesExceeded
+	got := flux.HelmReleases{}.Status(cr, report.Report{Generation: 1, Reason: report.ApplyFailed, Message: "it has failed after 2 attempt(s)", Release: &now})
+	if diff := cmp.Diff(conditionsOf(status), conditionsOf(got)); diff != "" {
+		t.Errorf("the conditions (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(status["history"].([]any)[0].(map[string]any)["action"], got["history"].([]any)[0].(map[string]any)["action"]); diff != "" {
+		t.Errorf("the action of the history (-want +got):\n%s", diff)
+	}
+}
+
+// conditionsOf are the reasons and messages of a status, by the type of the condition.
+func conditionsOf(status map[string]any) map[string]string {
+	out := map[string]string{}
+	list, _ := status["conditions"].([]any)
+	for _, e := range list {
+		c, _ := e.(map[string]any)
+		out[c["type"].(string)] = c["status"].(string) + " " + c["reason"].(string) + ": " + c["message"].(string)
+	}
+	return out
+}
