@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report/journal"
@@ -131,6 +132,43 @@ func (w *world) helmConditions(name string) []string {
 		out = append(out, fmt.Sprint(c["type"], " ", c["status"], " ", c["reason"], ": ", c["message"]))
 	}
 	return out
+}
+
+// TestARequestForAnotherReleaseDuringARemedyIsAnsweredBehindIt: no retry is left, and flux reconcile helmrelease --force asks for one while the rollback waits
+// for its hook.
+func TestARequestForAnotherReleaseDuringARemedyIsAnsweredBehindIt(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, chartWithRemedies+`
+-- charts/web/templates/back.yaml --
+apiVersion: batch/v1
+kind: Job
+metadata: {name: back, annotations: {helm.sh/hook: post-rollback}}
+spec:
+  managedBy: stories.truce.dev/hand
+  template: {spec: {restartPolicy: Never, containers: [{name: c, image: "registry.example/c:1"}]}}
+`)
+	w.release("web", "  timeout: 10m\n  upgrade: {remediation: {remediateLastFailure: true}}\n")
+	w.released("web", 1, "1.0.0")
+	w.repo.Commit(map[string]string{"charts/web/values.yaml": "upgrade: \"3\"\ntest: \"0\"\n", "charts/web/Chart.yaml": "apiVersion: v2\nname: web\nversion: 1.1.0\n"}, "fails")
+	first := w.exists(jobs, "back")
+	w.patch(helmReleases, "web", map[string]any{"metadata": map[string]any{"annotations": map[string]any{
+		"reconcile.fluxcd.io/requestedAt": "force", "reconcile.fluxcd.io/forceAt": "force",
+	}}}, "kubectl")
+	w.await(w.Watch(t, helmReleases, w.ns, "web"), func(o *unstructured.Unstructured) bool { return text(o, "status", "lastHandledReconcileAt") == "force" })
+	if got := text(w.get(helmReleases, "web"), "status", "lastHandledForceAt"); got != "" {
+		t.Errorf("the request is answered while the rollback is under way: %s", got)
+	}
+	w.endJob("back", "Complete")
+	w.await(w.Watch(t, jobs, w.ns, "back"), func(o *unstructured.Unstructured) bool {
+		return o.GetUID() != first.GetUID() && o.GetDeletionTimestamp() == nil
+	})
+	w.endJob("back", "Complete")
+	const want = "1:superseded 2:failed 3:superseded 4:failed 5:deployed"
+	w.until("it is tried once more, and remedied", func() bool { return w.storedReleases("web") == want })
+	w.stalled("web")
+	w.looksAgain("web", "look")
+	if got, handled := w.storedReleases("web"), text(w.get(helmReleases, "web"), "status", "lastHandledForceAt"); got != want || handled != "force" {
+		t.Errorf("one request has made the releases %s, and %q is answered", got, handled)
+	}
 }
 
 // TestAReleaseIsInstalledAgainAfterItsLastFailureWasUninstalled: no retry is left for the upgrade, and the install is none.

@@ -38,6 +38,8 @@ type chartRun struct {
 	runs     map[int]hook.Run  // of the newest, by the index of the hook
 	made     *release.Release  // that the objects are of
 	attempts remedy.Attempts   // of what is asked for
+	// isForceOpen says that another release is asked for while a remedy is under way: the run behind the remedy makes it.
+	isForceOpen bool
 	// replaced says why the release is uninstalled so that another one is installed; empty for not.
 	replaced string
 	failure  hook.Step // as release.Installed has it, with its cause, and as the stored release remembers it; hook.Keep for none
@@ -226,13 +228,6 @@ func (r *appRun) chartSecrets() []string {
 	return values.SecretTexts(r.request.Chart.Values)
 }
 
-// isForced reports whether another release is asked for, whatever is released, by a request that neither this process nor one before has answered.
-func (r *appRun) isForced() bool {
-	token := r.app.Release.Force
-	return token != "" && (r.report.Release == nil || r.report.Release.Force != token) &&
-		!slices.ContainsFunc(r.chart.stored, func(s releases.Stored) bool { return s.Memory.Force == token })
-}
-
 // seal is the code of a release that is made of what is asked for now: of its content, whatever its state is, of the app, and of where it is stored.
 func (r *appRun) seal(ctx context.Context, text []byte) (string, error) {
 	if r.engine.Seals == nil {
@@ -324,7 +319,7 @@ func (r *appRun) reportRelease() {
 			First: releases.FirstDeployed(text), Last: releases.LastDeployed(text),
 		},
 		Renders:  r.app.Release.Renders,
-		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.SeenReset, Force: r.app.Release.SeenForce, Past: map[int]release.Past{},
+		Attempts: r.chart.attempts, Blocked: r.chart.decision.Blocked, Tests: r.testRuns(newest), Reset: r.app.Release.SeenReset, Force: r.answeredForce(), Past: map[int]release.Past{},
 	}
 	if was != nil && was.Revision == next.Revision && was.Digest == next.Digest { // the run may have read another chart meanwhile
 		next.Content = was.Content

@@ -39,7 +39,7 @@ func (r *appRun) isReset(token string) bool {
 func (r *appRun) memory() *releases.Memory {
 	return &releases.Memory{
 		App:      r.app.Key.String(),
-		Attempts: r.chart.attempts, Reset: r.app.Release.SeenReset, Force: r.app.Release.SeenForce, Failure: r.chart.failure, Cause: r.chart.cause,
+		Attempts: r.chart.attempts, Reset: r.app.Release.SeenReset, Force: r.answeredForce(), Failure: r.chart.failure, Cause: r.chart.cause,
 	}
 }
 

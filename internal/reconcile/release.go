@@ -35,6 +35,7 @@ func (r *appRun) decideRelease(ctx context.Context, asked render.Result) (render
 	r.chart.made, r.chart.attempts = made, attempts.For(spec.Generation, made.Version, made.Config)
 	in := lifecycle.Input{Moved: r.chart.isFormer, Forced: r.isForced(), Renamed: r.isRenamed(made.Chart) && spec.Renamed == remedy.Reinstall, Wanted: made.Step == hook.Keep || r.request.Chart.Mode == release.Again && made.IsNewest && !r.isForced(), Attempts: r.chart.attempts, Spec: spec, Stored: r.storedReleases()}
 	r.chart.decision = lifecycle.Decide(in)
+	r.chart.isForceOpen = in.Forced && r.chart.decision.State == lifecycle.Pending
 	if in.Renamed {
 		r.chart.replaced = "the chart has another name"
 	}
@@ -351,6 +352,10 @@ func (r *appRun) blocked() error {
 // remediated is the end of a run that has remedied a failure: what is asked for is not installed.
 func (r *appRun) remediated() error {
 	r.chart.decision.Blocked = lifecycle.AfterRemedy(*r.app.Release, r.chart.attempts)
+	if r.chart.isForceOpen {
+		r.chart.decision.Blocked = remedy.NotBlocked
+		r.engine.queue.EnqueueApp(r.app.Key)
+	}
 	r.reportRelease()
 	return &stageError{report.Remediated, fmt.Errorf("remediated after: %s", r.causeOfFailure())}
 }

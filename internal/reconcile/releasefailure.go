@@ -78,13 +78,13 @@ func (r *appRun) countFailure(action hook.Step) {
 func (r *appRun) remedySoon(failed hook.Step) {
 	made, a := r.chart.made, r.chart.attempts
 	isAskedFor := failed != hook.Rollback || made.Version == a.Version && made.Config == a.Config
-	in := lifecycle.Input{Wanted: isAskedFor, Attempts: a, Spec: *r.app.Release, Stored: r.storedReleases()}
+	in := lifecycle.Input{Wanted: isAskedFor && !r.chart.isForceOpen, Forced: r.chart.isForceOpen, Attempts: a, Spec: *r.app.Release, Stored: r.storedReleases()}
 	d := lifecycle.Decide(in)
 	if r.chart.decision.Blocked = d.Blocked; r.report.Release != nil {
 		r.report.Release.Blocked = d.Blocked
 	}
 	r.withhold(d.Blocked)
-	if isRemedy(d.Action) && !isRemedy(failed) {
+	if isRemedy(d.Action) && !isRemedy(failed) || r.chart.isForceOpen {
 		r.engine.queue.EnqueueApp(r.app.Key)
 	}
 }
