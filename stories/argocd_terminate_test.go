@@ -60,3 +60,58 @@ func TestATerminatedOperationEnds(t *testing.T) {
 	w.operates("web", "Succeeded", "PreSync before Succeeded")
 	w.inSync("web")
 }
+
+// TestAnOperationThatIsGivenUpEnds: nothing goes on with it when automated sync is switched off, nor when the next commit describes what is there already. It does
+// not stay Running, and its hook is stopped.
+func TestAnOperationThatIsGivenUpEnds(t *testing.T) {
+	hooked := jobHook("before", "argocd.argoproj.io/hook: PreSync", "1")
+	first, second := configMap("web")+hooked, configMap("web")+hooked+"---\n"+configMap("more")
+	w := offArgoWorld(t, "-- app/all.yaml --\n"+first)
+	stop := w.start(policy.Policy{})
+	const spec = "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, retry: {limit: 5, backoff: {duration: 1s}}}"
+	w.application("web", "app", spec)
+	w.exists(jobs, "before")
+	w.endJob("before", "Complete")
+	w.operates("web", "Succeeded", "PreSync before Succeeded")
+
+	// The commit is reverted while its hook runs: the cluster is as Git describes it.
+	former := w.Watch(t, jobs, w.ns, "before")
+	w.repo.Commit(w.inNamespace(map[string]string{"app/all.yaml": second}), "more")
+	former.AwaitDeleted(w.ctx)
+	w.exists(jobs, "before")
+	w.operates("web", "Running", "PreSync before Running")
+	w.repo.Commit(w.inNamespace(map[string]string{"app/all.yaml": first}), "revert")
+	w.goes(jobs, "before")
+	o := w.operates("web", "Failed", "PreSync before Failed")
+	if got := text(o, "status", "operationState", "message"); got != "superseded by revision "+w.repo.Head() {
+		t.Errorf("after the revert it ended with %q", got)
+	}
+	w.inSync("web")
+
+	// Automated sync is switched off while the hook runs.
+	w.repo.Commit(w.inNamespace(map[string]string{"app/all.yaml": second}), "again")
+	w.exists(jobs, "before")
+	w.operates("web", "Running", "PreSync before Running")
+	off := map[string]any{"spec": map[string]any{"syncPolicy": map[string]any{"automated": map[string]any{"enabled": false}}}}
+	w.patch(applications, "web", off, "person")
+	w.goes(jobs, "before")
+	o = w.operates("web", "Failed", "PreSync before Failed")
+	if got := text(o, "status", "operationState", "message"); got != "automated sync was switched off" {
+		t.Errorf("without automated sync it ended with %q", got)
+	}
+
+	// It begins from the start when automated sync is there again. An operation that an earlier process has left ends, too.
+	on := map[string]any{"spec": map[string]any{"syncPolicy": map[string]any{"automated": map[string]any{"enabled": true}}}}
+	w.patch(applications, "web", on, "person")
+	w.exists(jobs, "before")
+	w.operates("web", "Running", "PreSync before Running")
+	stop()
+	w.patch(applications, "web", off, "person")
+	w.start(policy.Policy{})
+	t.Cleanup(w.removeApps) // before this truce ends
+	w.goes(jobs, "before")
+	o = w.operates("web", "Failed", "PreSync before Failed")
+	if got := text(o, "status", "operationState", "message"); got != "automated sync was switched off" {
+		t.Errorf("after the restart it ended with %q", got)
+	}
+}

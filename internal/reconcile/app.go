@@ -356,7 +356,6 @@ func (r *appRun) stopped(at report.Stage, err error) report.Report {
 }
 
 func (r *appRun) done() report.Report {
-	r.endComparison()
 	r.report.Stage, r.report.Reason, r.report.Unchanged = report.Done, report.Succeeded, !r.renewed
 	if r.app.Policy.Mode == policy.Suspend {
 		return r.suspended()

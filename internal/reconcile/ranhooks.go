@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -26,19 +27,27 @@ func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, saved inventory.
 	ran := slices.DeleteFunc(ranHooks(saved.Operation), func(id object.ID) bool {
 		return slices.ContainsFunc(saved.Entries, func(entry inventory.Entry) bool { return entry.ID == id })
 	})
-	if len(ran) == 0 || e.Version == nil {
+	if len(ran) == 0 {
 		return nil
 	}
 	access, err := e.accessOf(a)
 	if err != nil {
 		return err
 	}
+	return e.deleteHooks(ctx, a, access, ran)
+}
+
+// deleteHooks deletes those of the objects that truce has applied as hooks of an app, unless they are to outlive it when it is deleted.
+func (e *Engine) deleteHooks(ctx context.Context, a app.App, access tenancy.Access, all []object.ID) error {
+	if len(all) == 0 || e.Version == nil {
+		return nil
+	}
 	served, err := e.Version.Capabilities(ctx)
 	if err != nil {
 		return err
 	}
 	runner := hooks.Runner{Kind: hooks.Kind{Marks: syncMarks}, Namespace: a.DefaultNamespace.Name, Access: access, Cluster: hookCluster{e}}
-	for _, id := range ran {
+	for _, id := range all {
 		gvk, known, err := servedAs(id, served)
 		if err != nil {
 			return err
@@ -53,7 +62,7 @@ func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, saved inventory.
 		case err != nil:
 			return fmt.Errorf("read hook %s: %w", id, err)
 		}
-		if _, outlives := e.PruneRules.Find(now, optout.OutliveApp); !outlives && isHookOf(a, now) {
+		if _, outlives := e.PruneRules.Find(now, optout.OutliveApp); (!a.Deleting || !outlives) && isHookOf(a, now) {
 			runner.Hooks = append(runner.Hooks, hook.Hook{Object: object.Object{
 				"apiVersion": gvk.APIVersion(), "kind": gvk.Kind, "metadata": map[string]any{"name": id.Name, "namespace": id.Namespace},
 			}})

@@ -77,10 +77,13 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 			r.failRelease(ctx, err)
 			err = r.failSync(ctx, err)
 			r.observeHooks(ctx)
+			r.endAbandoned(ctx, err)
 			return r.stopped(s.name, err)
 		}
 	}
 	r.observeHooks(ctx)
+	r.endComparison()
+	r.endAbandoned(ctx, nil)
 	return r.done()
 }
 

@@ -61,7 +61,7 @@ func (r *appRun) currentRollout() report.Rollout {
 	if !r.asked.SyncRequest.StartedAt.IsZero() {
 		now.Begun = r.asked.SyncRequest.StartedAt
 	}
-	if before.Healing || before.Order.Token != now.Order.Token || before.Revision != now.Revision && now.Order.Token == "" {
+	if before.Healing || before.Reason == report.OperationAbandoned || before.Order.Token != now.Order.Token || before.Revision != now.Revision && now.Order.Token == "" {
 		return now
 	}
 	switch {

@@ -68,7 +68,7 @@ func (s *syncHooks) stopRunning() (stopped []hook.Hook) {
 	text := errTerminated.Error()
 	for _, h := range s.all {
 		run := s.runs[h.Index]
-		if run.Phase == hook.Running || run.Phase == hook.Replacing {
+		if isUnderWay(run.Phase) {
 			run.Phase, run.Completed, run.Message = hook.Failed, s.run.engine.Now().UTC(), text
 			s.runs[h.Index] = run
 		}
@@ -85,7 +85,5 @@ func (s *syncHooks) terminated() inventory.Operation {
 	for i, run := range s.runs {
 		op = op.With(s.keys[i], run)
 	}
-	op.Ended, op.Terminated, op.Cause = true, s.run.revisionKey(), errTerminated.Error()
-	op.Failed = s.run.engine.Now().UTC()
-	return op
+	return s.run.asTerminated(op, errTerminated.Error())
 }

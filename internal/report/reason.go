@@ -19,6 +19,7 @@ const (
 	ApplyFailed         Reason = "ApplyFailed"         // some objects could not be applied; the others were
 	HookFailed          Reason = "HookFailed"          // a hook that follows the objects; they are as Git has them
 	OperationTerminated Reason = "OperationTerminated" // a person has ended the operation
+	OperationAbandoned  Reason = "OperationAbandoned"  // nothing goes on with the operation; of a rollout alone
 	PruneFailed         Reason = "PruneFailed"
 	PruneHeld           Reason = "PruneHeld"     // too much would go: a person must approve
 	HealthFailed        Reason = "HealthFailed"  // applied, but not healthy in time

@@ -94,6 +94,7 @@ type End struct {
 type Rollout struct {
 	Order        app.SyncRequest // that asked for it; its zero value is the new revision itself
 	Revision     string
+	IsLeft       bool      // an earlier process has begun it, and this one has only ended it: its Outcomes and Hooks are not known
 	Healing      bool      // it puts drift back, and has failed with that at first
 	Begun, Ended time.Time // Begun is zero for none, Ended while it goes on
 	Reason       Reason
@@ -104,6 +105,21 @@ type Rollout struct {
 	Outcomes     []Outcome      // as it ended
 	Hooks        []hook.Outcome // those that have run
 }
+
+// HasFailed reports whether the rollout has ended in a way of which further tries are a part. Nothing is tried of a new revision that cannot be rendered, and a
+// prune that is held waits for a person.
+func (o Rollout) HasFailed() bool {
+	switch {
+	case o.Ended.IsZero():
+		return false
+	case o.Reason == SpecRefused || o.Reason == AccessDenied || o.Reason == SourceNotReady || o.Reason == RenderFailed:
+		return o.Order.Token != ""
+	}
+	return o.Reason != Succeeded && o.Reason != PruneHeld
+}
+
+// IsTriedAgain reports whether the rollout has failed, and goes on with another try.
+func (o Rollout) IsTriedAgain() bool { return o.HasFailed() && !o.Next.IsZero() }
 
 // Outcome is what a rollout did about one object.
 type Outcome struct {

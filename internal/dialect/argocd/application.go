@@ -65,6 +65,7 @@ func (r *reading) app(cr object.Object, process policy.Policy) (app.App, applica
 	a.Ignore = r.rules(spec.IgnoreDifferences)
 	a.SyncRequest = r.order(cr, spec)
 	a.Terminating, a.TerminatingRequest = terminating(cr)
+	a.LeftOperation = leftOperation(cr, spec)
 	r.history(spec)
 	a.MovedTo, _ = cr.Annotation(identity.MovedToKey)
 	r.annotations(cr)

@@ -21,12 +21,15 @@ func operationStateOf(cr object.Object, r report.Report, spec applicationSpec, h
 	if superseded(cr, o, had) {
 		return had
 	}
+	if o.IsLeft {
+		return had.endedAs(o)
+	}
 	s := &operationState{Operation: operationOf(cr, o, spec, had), StartedAt: formatTime(o.Begun), SyncResult: &syncResult{}}
 	s.setProgress(o)
 	s.SyncResult.Revision, s.SyncResult.Revisions = revisionsOf(cr, o.Revision)
 	s.SyncResult.Source, s.SyncResult.Sources = sourcesOf(cr)
 	s.SyncResult.ManagedNamespaceMetadata = object.CloneValue(cr.At("spec", "syncPolicy", "managedNamespaceMetadata"))
-	if s.isEndOf(had, o) { // the spec may be another one by now
+	if s.isEndOf(had, o) || s.abandons(had, o) { // the spec may be another one by now
 		s.Operation = had.Operation
 		s.SyncResult.Source, s.SyncResult.Sources = had.SyncResult.Source, had.SyncResult.Sources
 		s.SyncResult.ManagedNamespaceMetadata = had.SyncResult.ManagedNamespaceMetadata
@@ -50,6 +53,11 @@ func (s *operationState) isEndOf(had *operationState, o report.Rollout) bool {
 		return object.Object(had.Operation).At("initiatedBy", "automated") == true
 	}
 	return tokenOf(had.Operation) == o.Order.Token
+}
+
+// abandons reports whether an operation ends as one that this process has begun for a revision, and goes on with no more.
+func (s *operationState) abandons(had *operationState, o report.Rollout) bool {
+	return o.Reason == report.OperationAbandoned && had != nil && had.SyncResult != nil && !hasFinished(had) && had.StartedAt == s.StartedAt
 }
 
 // resultsOfRollout is what became of each object: first of what comes before the hooks.
@@ -84,6 +92,28 @@ func healedOperation(r report.Report, had *operationState) *operationState {
 	}
 	now := *had
 	now.Phase, now.Message, now.FinishedAt = phaseSucceeded, "successfully synced (all tasks run)", formatTime(observedAt(r))
+	return &now
+}
+
+// endedAs is an operation that an earlier process has left, as this one has ended it. Its hooks that ran were stopped.
+func (s *operationState) endedAs(o report.Rollout) *operationState {
+	if s == nil || hasFinished(s) || s.StartedAt != formatTime(o.Begun) {
+		return s
+	}
+	now := *s
+	now.Phase, now.Message = phaseOf(o)
+	now.FinishedAt = formatTime(o.Ended)
+	if now.SyncResult == nil || o.Reason == report.Succeeded {
+		return &now
+	}
+	result := *now.SyncResult
+	result.Resources = slices.Clone(result.Resources)
+	for i, of := range result.Resources {
+		if of.HookType != "" && of.HookPhase == phaseRunning {
+			result.Resources[i].HookPhase, result.Resources[i].Message = phaseFailed, o.Message
+		}
+	}
+	now.SyncResult = &result
 	return &now
 }
 

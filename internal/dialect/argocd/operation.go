@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
@@ -61,6 +62,21 @@ func terminating(cr object.Object) (on bool, request string) {
 		return true, ""
 	}
 	return true, tokenOf(asked)
+}
+
+// leftOperation is the automated operation that is under way.
+func leftOperation(cr object.Object, spec applicationSpec) (left app.LeftOperation) {
+	var s applicationStatus
+	reader.DecodeStatus(cr, &s)
+	o := s.OperationState
+	if o == nil || o.Phase != phaseRunning && o.Phase != phaseTerminating || object.Object(o.Operation).At("initiatedBy", "automated") != true || isBegun(cr) {
+		return left
+	}
+	left.Begun, _ = time.Parse(time.RFC3339, o.StartedAt)
+	if o.SyncResult != nil && isOfSources(*o.SyncResult, spec) {
+		left.Revision = oneText(o.SyncResult.Revision, o.SyncResult.Revisions)
+	}
+	return left
 }
 
 // tokenOf identifies an operation by all that is in it, read or not.

@@ -24,25 +24,14 @@ func (s *operationState) setProgress(o report.Rollout) {
 	s.RetryCount = retriesOf(s.Operation, o)
 	s.Phase, s.Message = phaseOf(o)
 	switch {
-	case isTriedAgain(s.Phase, o):
+	case o.IsTriedAgain():
 		s.RetryCount = int64(o.Tries) + 1
 		s.Phase, s.Message = phaseRunning, s.Message+fmt.Sprintf(nextTryFormat, s.RetryCount, o.Next.UTC().Format(time.Kitchen))
 		return
-	case triesCount(s.Phase, o) && s.RetryCount > 0:
+	case o.HasFailed() && s.RetryCount > 0:
 		s.Message += retriedText(s.RetryCount)
 	}
 	s.FinishedAt = formatTime(o.Ended)
-}
-
-// isTriedAgain reports whether an operation that has ended in a phase goes on with another try.
-func isTriedAgain(phase string, o report.Rollout) bool {
-	return !o.Next.IsZero() && triesCount(phase, o)
-}
-
-// triesCount reports whether further tries are a part of an operation that has ended in a phase. Nothing is tried of a new revision that cannot be rendered,
-// and a prune that is held waits for a person.
-func triesCount(phase string, o report.Rollout) bool {
-	return o.Reason != report.PruneHeld && (phase == phaseFailed || phase == phaseError && o.Order.Token != "")
 }
 
 // nextTryFormat is what Argo CD adds to the message of an operation that is tried again.

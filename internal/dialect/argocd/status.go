@@ -80,8 +80,7 @@ func (Applications) AnsweredRequests(cr object.Object, r report.Report) []field.
 
 // hasEnded reports whether an operation has ended and is not tried again.
 func hasEnded(o report.Rollout) bool {
-	phase, _ := phaseOf(o)
-	return !o.Ended.IsZero() && !isTriedAgain(phase, o)
+	return !o.Ended.IsZero() && !o.IsTriedAgain()
 }
 
 // withReconciledAt sets reconciledAt, which is no reason by itself to write a status.

@@ -124,6 +124,10 @@ type App struct {
 	// empty for one that has none.
 	Terminating        bool
 	TerminatingRequest string
+	// LeftOperation is the automated operation that is under way, as the custom resource says: a process that has not begun it has it from an earlier one.
+	LeftOperation LeftOperation
+	// AwaitsWindow says that Rollout is OnRequest as long as a sync window keeps syncs out.
+	AwaitsWindow bool
 	// IsRollingOut says that a new revision, or what an order asks for, is being brought out. See InRollout.
 	IsRollingOut bool
 	// ReachedRevision is the newest revision that was rolled out from where the app now reads, as its custom resource remembers it. Empty

@@ -31,6 +31,7 @@ func (a App) lasting() App {
 	a.Generation, a.Suspended, a.Deleting, a.DeletionPaused, a.Finalizers = 0, false, false, false, nil
 	a.Request, a.HandledRequest, a.Approved, a.Confirmed = "", "", "", time.Time{}
 	a.Terminating, a.TerminatingRequest = false, ""
+	a.LeftOperation, a.AwaitsWindow = LeftOperation{}, false
 	a.ReachedRevision, a.FailedRevision, a.FailedMessage, a.CompletedRevision, a.LastFailure, a.AttemptedRevision = "", "", "", "", "", ""
 	a.OnlyApplied, a.FailedSince, a.Unfetched = false, time.Time{}, ""
 	a.Adoption = policy.Adoption{Mode: a.Adoption.Mode} // the rest is what the other controller says and does

@@ -42,7 +42,7 @@ func TestWhatIsAboutOneRunDoesNotLast(t *testing.T) {
 func TestEveryFieldCounts(t *testing.T) {
 	passing := map[string]bool{ // each is reset by name
 		"Generation": true, "Suspended": true, "Deleting": true, "DeletionPaused": true, "Finalizers": true, "Request": true, "HandledRequest": true, "Approved": true, "Confirmed": true,
-		"Terminating": true, "TerminatingRequest": true, "ReachedRevision": true, "FailedRevision": true, "FailedMessage": true, "CompletedRevision": true, "LastFailure": true,
+		"Terminating": true, "TerminatingRequest": true, "LeftOperation": true, "AwaitsWindow": true, "ReachedRevision": true, "FailedRevision": true, "FailedMessage": true, "CompletedRevision": true, "LastFailure": true,
 		"AttemptedRevision": true,
 		"OnlyApplied":       true, "FailedSince": true, "Unfetched": true, "Adoption": true, "SyncRequest": true, "IsRollingOut": true, "InSource": true, "Misread": true,
 	}

@@ -52,6 +52,12 @@ type SyncRequest struct {
 	StartedAt time.Time
 }
 
+// LeftOperation is an operation that was begun for a new revision. Its zero value is none.
+type LeftOperation struct {
+	Revision string // in the form of App.ReachedRevision
+	Begun    time.Time
+}
+
 // RevisionOr is the revision that is asked for, or else that of the app; of several sources with spaces between.
 func (o SyncRequest) RevisionOr(present string) string {
 	if len(o.Revisions) == 0 {

@@ -110,7 +110,7 @@ func (a App) WithinWindows(now time.Time) App {
 		return a
 	}
 	if a.Rollout != OnRequest {
-		a.Rollout = OnRequest
+		a.Rollout, a.AwaitsWindow = OnRequest, true
 		a.Notes = append(a.Notes[:len(a.Notes):len(a.Notes)], "nothing is synced by itself: "+said.Why)
 	}
 	if !said.Manual && a.SyncRequest.Token != "" && a.SyncRequest.Refused == "" {
