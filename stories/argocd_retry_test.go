@@ -73,3 +73,26 @@ func TestASyncOfAnUnknownRevisionEndsAfterItsTries(t *testing.T) {
 		t.Errorf("it ends with %s: %s", phase, message)
 	}
 }
+
+// TestASyncOfWhatDoesNotRenderIsTerminated: it is tried as often as it asks for, and a person can end it although no try comes to the objects. The commit that mends
+// the files is applied by the next sync.
+func TestASyncOfWhatDoesNotRenderIsTerminated(t *testing.T) {
+	w := newArgoWorld(t, policy.Policy{}, "-- app/web.yaml --\n"+configMap("web"))
+	w.application("web", "app", manually)
+	broken := w.repo.Commit(w.inNamespace(map[string]string{"app/web.yaml": "kind: [ConfigMap"}), "broken")
+	w.kubectl("patch", "application.argoproj.io/web", "--type=merge", "-p", `{"operation":{"sync":{"revision":"`+broken+`"},"retry":{"limit":-1,"backoff":{"duration":"1h"}}}}`)
+	w.becomes("web", func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "operationState", "phase") == "Running" && strings.Contains(text(o, "status", "operationState", "message"), "Retrying attempt #1 at")
+	})
+	w.patch(applications, "web", map[string]any{"status": map[string]any{"operationState": map[string]any{"phase": "Terminating"}}}, "argocd-server")
+	o := w.becomes("web", func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "operationState", "phase") == "Failed" && o.Object["operation"] == nil
+	})
+	if message := text(o, "status", "operationState", "message"); message != "Operation terminated" {
+		t.Errorf("it is terminated with %q", message)
+	}
+	w.repo.Commit(w.inNamespace(map[string]string{"app/web.yaml": configMap("web")}), "mended")
+	if phase, message := w.order("web", `{"sync":{}}`); phase != "Succeeded" {
+		t.Errorf("the next sync ends with %s: %s", phase, message)
+	}
+}

@@ -77,6 +77,7 @@ func (e *Engine) App(ctx context.Context, a app.App) (out report.Report) {
 			r.failRelease(ctx, err)
 			err = r.failSync(ctx, err)
 			r.observeHooks(ctx)
+			r.endTerminated(ctx, err)
 			r.endAbandoned(ctx, err)
 			return r.stopped(s.name, err)
 		}

@@ -152,15 +152,17 @@ func (r *appRun) isComplete() bool {
 // closeRollout ends the rollout with the run, unless the run is to be taken up again at once.
 func (r *appRun) closeRollout() {
 	switch {
+	case r.isTerminated && r.isRollout:
+		r.endRollout(report.OperationTerminated, errTerminated.Error())
+	case r.isTerminated:
+		r.report.Rollout = r.unbegunRollout()
+		r.endRollout(report.OperationTerminated, errTerminated.Error())
 	case r.isRollout && (r.report.Reason == report.InProgress || r.report.Reason == report.AwaitingHealth || r.report.Reason == report.DependencyNotReady):
 		r.report.Rollout.Message, r.report.Rollout.Outcomes = r.report.Message, r.outcomes()
 	case r.isRollout:
 		r.endRollout(r.report.Reason, r.report.Message)
 	case r.hasOpenRequest() && r.report.Stage != report.Done && r.report.Reason != report.InProgress && r.report.Reason != report.Suspended:
-		r.report.Rollout = r.currentRollout() // it was stopped before the revision was known
-		if r.report.Stage == report.Fetch {
-			r.report.Rollout.Revision = r.asked.SyncRequest.RevisionOr(r.report.Revision)
-		}
+		r.report.Rollout = r.unbegunRollout()
 		r.endRollout(r.report.Reason, r.report.Message)
 	default:
 		r.noteHealing()
@@ -170,6 +172,15 @@ func (r *appRun) closeRollout() {
 		r.state.app = r.state.betweenRollouts(r.asked)
 		r.state.mu.Unlock()
 	}
+}
+
+// unbegunRollout is the rollout that was asked for and stopped before the revision was known.
+func (r *appRun) unbegunRollout() report.Rollout {
+	o := r.currentRollout()
+	if r.report.Stage == report.Fetch {
+		o.Revision = r.asked.SyncRequest.RevisionOr(r.report.Revision)
+	}
+	return o
 }
 
 // hasOpenRequest reports whether an order was given that has neither been carried out nor refused: it is gone with its last try.

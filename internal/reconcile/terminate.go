@@ -48,6 +48,22 @@ func (r *appRun) heedTermination(ctx context.Context) error {
 	return errTerminated
 }
 
+// endTerminated ends what was asked for if a person wants that and the run has stopped before heedTermination, since the revision is not there or cannot be
+// rendered: its further tries would stop there, too.
+func (r *appRun) endTerminated(ctx context.Context, failed error) {
+	a := r.asked
+	if !r.hasOpenRequest() || !a.Terminating || a.TerminatingRequest != a.SyncRequest.Token || a.Policy.Mode != policy.Enforce || r.canceled || reasonOf(failed) == report.OperationTerminated {
+		return
+	}
+	if r.access.Live != nil && a.SyncRequest.Mode == "" {
+		if err := r.stopHooks(ctx, errTerminated.Error(), r.isRollout); err != nil {
+			r.report.Notes = append(r.report.Notes, "the operation is not ended yet: "+r.redacted(err.Error()))
+			return
+		}
+	}
+	r.isTerminated = true
+}
+
 // wasTerminated reports whether the operation is one that a person has ended. What was brought out by it is not brought out again unasked.
 func (r *appRun) wasTerminated() bool {
 	was := r.inventory.Operation
