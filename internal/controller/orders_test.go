@@ -70,6 +70,44 @@ func TestAnOrderIsTakenUpOnlyWhereItIsCarriedOut(t *testing.T) {
 	}
 }
 
+// TestAnAutomatedOrderIsResumed: an ApplicationSet's rolling sync asks for such, by the field operation. Without the field it is truce's own, and begun again by its
+// reason.
+func TestAnAutomatedOrderIsResumed(t *testing.T) {
+	for name, c := range map[string]struct {
+		phase        string
+		field, order bool
+	}{
+		"of a rolling sync":                      {"Running", true, true},
+		"of a rolling sync, which a person ends": {"Terminating", true, true},
+		"of a new revision":                      {"Running", false, false},
+		"of a new revision, which a person ends": {"Terminating", false, false},
+	} {
+		cr := operating(c.phase, "enforce")
+		operation := map[string]any{"sync": map[string]any{"revision": "v1"}, "initiatedBy": map[string]any{"username": "applicationset-controller", "automated": true}}
+		cr.At("status", "operationState").(map[string]any)["operation"] = operation
+		if c.field {
+			cr["operation"] = operation
+		}
+		ctl := NewController(Options{}, reconcile.Dependencies{})
+		e := &appEntry{front: argocd.Applications{}}
+		seen, err := ctl.observeApp(e, live.Event{GVK: cr.GVK(), Object: cr})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctl.updateEntry(e, seen)
+		a := e.app
+		if has := e.order.Token != ""; has != c.order || e.order.Automated != c.order || e.wants.Token != "" {
+			t.Errorf("%s: an order is under way: %v, want %v: %+v", name, has, c.order, e.order)
+		}
+		if a.Terminating != (c.phase == "Terminating") || a.TerminatingRequest != map[bool]string{true: e.order.Token}[a.Terminating] {
+			t.Errorf("%s: a person ends the order %q: %v; it is %q", name, a.TerminatingRequest, a.Terminating, e.order.Token)
+		}
+		if left := !a.LeftOperation.Begun.IsZero(); left == c.order {
+			t.Errorf("%s: an operation of truce's own is left: %v", name, left)
+		}
+	}
+}
+
 // noFiles has no artifact of any source.
 type noFiles struct{ reconcile.Sources }
 

@@ -124,7 +124,7 @@ func superseded(cr object.Object, o report.Rollout, had *operationState) bool {
 		return false
 	}
 	if o.Order.Token == "" {
-		return object.Object(had.Operation).At("initiatedBy", "automated") != true
+		return object.Object(had.Operation).At("initiatedBy", "automated") != true || isBegun(cr)
 	}
 	asked, _ := cr["operation"].(map[string]any)
 	return tokenOf(asked) != o.Order.Token && tokenOf(had.Operation) != o.Order.Token
@@ -253,7 +253,7 @@ func history(cr object.Object, r report.Report, before applicationStatus, now *o
 		if now != nil && now.SyncResult != nil && now.StartedAt == begun {
 			entry.Source, entry.Sources = object.CloneValue(now.SyncResult.Source), object.CloneValue(now.SyncResult.Sources)
 		}
-		entry.InitiatedBy = &initiator{Username: o.Order.By, Automated: o.Order.Token == ""}
+		entry.InitiatedBy = &initiator{Username: o.Order.By, Automated: o.Order.Token == "" || o.Order.Automated}
 		if len(had) > 0 {
 			entry.ID = had[len(had)-1].ID + 1
 		}

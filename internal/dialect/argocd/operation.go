@@ -15,7 +15,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
-// order reads what is requested: the field operation, or the operation that is under way, in the status. The field stays until that has ended. What is
+// order reads what is requested: the field operation, or the operation that is under way, in the status. The field stays until that has ended: it distinguishes
+// an automated operation that another program asks for, such as an ApplicationSet's rolling sync, from one that truce has begun by itself. What is
 // wrong with it is said by the order's own end, and hinders no other app.
 func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest {
 	state, _ := cr.At("status", "operationState").(map[string]any)
@@ -26,7 +27,7 @@ func (r *reading) order(cr object.Object, spec applicationSpec) app.SyncRequest 
 	if !ok || !isUnderWay(state) {
 		return app.SyncRequest{}
 	}
-	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by {
+	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by && !isBegun(cr) {
 		return app.SyncRequest{} // it is begun again by its reason, where that still holds
 	}
 	o := readOrder(asked, spec)
@@ -58,7 +59,7 @@ func terminating(cr object.Object) (on bool, request string) {
 		return false, ""
 	}
 	asked, _ := state["operation"].(map[string]any)
-	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by {
+	if by, _ := object.Object(asked).At("initiatedBy", "automated").(bool); by && !isBegun(cr) {
 		return true, ""
 	}
 	return true, tokenOf(asked)
@@ -94,7 +95,7 @@ func readOrder(asked map[string]any, spec applicationSpec) app.SyncRequest {
 	r := &reading{}
 	var op operation
 	r.Fields("operation", asked, &op)
-	o.By = op.InitiatedBy.Username
+	o.By, o.Automated = op.InitiatedBy.Username, op.InitiatedBy.Automated
 	if op.Sync == nil {
 		r.Problem("operation", "asks for nothing: want sync")
 	} else {

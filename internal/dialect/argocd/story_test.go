@@ -171,6 +171,9 @@ func orderText(o app.SyncRequest) string {
 		return ""
 	}
 	out := fmt.Sprintf("by %q of %q, prune %s", o.By, o.Revision, o.Prune)
+	if o.Automated {
+		out += ", automated"
+	}
 	if o.Revisions != nil {
 		out += fmt.Sprintf(", each of %q", o.Revisions)
 	}

@@ -28,9 +28,11 @@ const (
 // SyncRequest is one requested rollout. It puts all drift of its objects right, whatever the policy does about drift. Its
 // zero value is none.
 type SyncRequest struct {
-	Token    string // the same as long as it is the same order; empty for no order
-	By       string // who asks; empty if not known
-	Revision string // instead of what the app follows, in the form of SourceKey.Revision
+	Token string // the same as long as it is the same order; empty for no order
+	By    string // who asks; empty if not known
+	// Automated says that no person asks, but a program: sync windows hold it back as they do a new revision.
+	Automated bool
+	Revision  string // instead of what the app follows, in the form of SourceKey.Revision
 	// Revisions are instead of what each of several sources follows, in their order; empty ones leave it so.
 	Revisions []string
 	Prune     policy.Prune // instead of the app's; empty for the app's

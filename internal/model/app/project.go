@@ -113,7 +113,7 @@ func (a App) WithinWindows(now time.Time) App {
 		a.Rollout, a.AwaitsWindow = OnRequest, true
 		a.Notes = append(a.Notes[:len(a.Notes):len(a.Notes)], "nothing is synced by itself: "+said.Why)
 	}
-	if !said.Manual && a.SyncRequest.Token != "" && a.SyncRequest.Refused == "" {
+	if (!said.Manual || a.SyncRequest.Automated) && a.SyncRequest.Token != "" && a.SyncRequest.Refused == "" {
 		a.SyncRequest.Refused = "blocked by sync window: " + said.Why
 	}
 	return a

@@ -78,18 +78,26 @@ func TestAClosedWindowMakesAnAppWait(t *testing.T) {
 	now := time.Date(2026, 1, 15, 12, 0, 30, 0, time.UTC)
 	for name, c := range map[string]struct {
 		windows []project.Window
+		order   app.SyncRequest
 		rollout app.Rollout
 		refused bool
 	}{
-		"none":       {nil, app.IfChanged, false},
-		"closed":     {[]project.Window{closed}, app.OnRequest, true},
-		"for people": {[]project.Window{forPeople}, app.OnRequest, false},
+		"none":                         {nil, app.SyncRequest{Token: "1"}, app.IfChanged, false},
+		"closed":                       {[]project.Window{closed}, app.SyncRequest{Token: "1"}, app.OnRequest, true},
+		"for people":                   {[]project.Window{forPeople}, app.SyncRequest{Token: "1"}, app.OnRequest, false},
+		"none, and a program asks":     {nil, app.SyncRequest{Token: "1", Automated: true}, app.IfChanged, false},
+		"for people, a program asks":   {[]project.Window{forPeople}, app.SyncRequest{Token: "1", Automated: true}, app.OnRequest, true},
+		"for people, nothing is asked": {[]project.Window{forPeople}, app.SyncRequest{}, app.OnRequest, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			a := app.App{Rollout: app.IfChanged, Project: &project.Project{Name: "team", Windows: c.windows}, SyncRequest: app.SyncRequest{Token: "1"}}
+			a := app.App{Rollout: app.IfChanged, Project: &project.Project{Name: "team", Windows: c.windows}, SyncRequest: c.order}
 			got := a.WithinWindows(now)
-			if got.Rollout != c.rollout || (got.SyncRequest.Refused != "") != c.refused || (len(got.Notes) > 0) != (len(c.windows) > 0) {
+			if got.Rollout != c.rollout || (got.SyncRequest.Refused != "") != c.refused || got.AwaitsWindow != (len(c.windows) > 0) || (len(got.Notes) > 0) != (len(c.windows) > 0) {
 				t.Errorf("%s, refused %q, notes %q", got.Rollout, got.SyncRequest.Refused, got.Notes)
+			}
+			a.Rollout = app.OnRequest
+			if a.WithinWindows(now).AwaitsWindow {
+				t.Error("an app without automated syncs waits for a window")
 			}
 			if a.NextWindow(now).IsZero() != (len(c.windows) == 0) {
 				t.Errorf("next at %s", a.NextWindow(now))
