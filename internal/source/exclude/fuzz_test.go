@@ -1,8 +1,11 @@
 package exclude
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
-// FuzzExclusions: rules of a repository are a stranger's text.
+// FuzzExclusions: rules of a repository are a stranger's text. Whatever they are, the last one wins: * excludes all.
 func FuzzExclusions(f *testing.F) {
 	f.Add("*.md\n!keep.md\n/docs/", "a/b\n", "a/b/c.yaml")
 	f.Add("**/[a-", "!\n\\ \n", "x")
@@ -11,6 +14,9 @@ func FuzzExclusions(f *testing.F) {
 			if first, again := e.File(path), e.File(path); first != again {
 				t.Errorf("two answers about %q", path)
 			}
+		}
+		if plain := strings.Trim(path, "/"); plain != "" && plain != "." && !NewExclusions(lines+"\n*", nil).File(plain) {
+			t.Errorf("%q is not excluded by *", plain)
 		}
 	})
 }

@@ -42,6 +42,23 @@ func deletes(call *ast.CallExpr) bool {
 	if !ok || !strings.HasPrefix(sel.Sel.Name, "Delete") || len(call.Args) == 0 {
 		return false
 	}
-	first, ok := call.Args[0].(*ast.Ident)
-	return ok && strings.HasSuffix(strings.ToLower(first.Name), "ctx")
+	return isContext(call.Args[0])
+}
+
+// isContext reports whether an argument is a context by its name, or made in place: ctx, r.ctx, r.Context(), context.WithoutCancel(ctx).
+func isContext(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return strings.HasSuffix(strings.ToLower(e.Name), "ctx")
+	case *ast.SelectorExpr:
+		return isContext(e.Sel)
+	case *ast.CallExpr:
+		made, ok := e.Fun.(*ast.SelectorExpr)
+		if !ok {
+			return false
+		}
+		from, ok := made.X.(*ast.Ident)
+		return ok && from.Name == "context" || made.Sel.Name == "Context"
+	}
+	return false
 }
