@@ -39,7 +39,7 @@ func TestCommandsRefuseWhatTheControllerRefusesATenant(t *testing.T) {
 
 	run := b.truce()
 	b.saysOf(run, 1, "app diff app", "no controller says how it runs", "app/cm.yaml")
-	w.publishes(instance.Settings{Tenancy: shared})
+	w.publishes(instance.Settings{Tenancy: multiTenant(w.ns)})
 	for _, command := range []string{"app diff app", "app diff app --path .", "build kustomization app"} {
 		b.refusedBy(run, 2, command, refused)
 	}
@@ -49,7 +49,7 @@ func TestCommandsRefuseWhatTheControllerRefusesATenant(t *testing.T) {
 	b.kustomization("near", "near", "path: .\nprune: true\ninterval: 1h")
 	near := "127.0.0.1:1 is at a loopback, link-local or metadata address: list it with --allow-source-hosts"
 	b.refusedBy(run, 4, "app diff near", near)
-	w.publishes(instance.Settings{Tenancy: shared, Sources: egress.Policy{Allowed: []string{"127.0.0.0/8"}}})
+	w.publishes(instance.Settings{Tenancy: multiTenant(w.ns), Sources: egress.Policy{Allowed: []string{"127.0.0.0/8"}}})
 	b.refusedBy(run, 4, "app diff near", "git fetch: Failed to connect")
 	mark := desired.PartOfValue(app.Key{Kind: "Kustomization", Namespace: b.ns, Name: "app"})
 	b.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: cm, namespace: "+b.ns+", labels: {"+object.PartOf+": "+mark+"}}}")

@@ -17,8 +17,10 @@ import (
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
-// shared is what --multi-tenant sets.
-var shared = tenancy.Rules{References: tenancy.SameNamespace, Account: "default", Sharing: tenancy.Shared}
+// multiTenant is what --multi-tenant sets, and --admin-namespaces.
+func multiTenant(admins ...string) tenancy.Rules {
+	return tenancy.Rules{References: tenancy.SameNamespace, Account: "default", Sharing: tenancy.Shared, Admins: admins}
+}
 
 // tenants starts a truce with --multi-tenant for the story's own namespace, which is the administrators', and for two tenants. In the files
 // NS-A and NS-B are the tenants' namespaces.
@@ -35,7 +37,7 @@ func tenants(t *testing.T, files map[string]string) (w, a, b *world) {
 	w.repo.Commit(commit, "what tenants want")
 	w.works = append(w.works, a.ns, b.ns)
 	w.impersonates()
-	w.run(compose.RunOptions{Settings: controller.Settings{Tenancy: shared}})
+	w.run(compose.RunOptions{Settings: controller.Settings{Tenancy: multiTenant(w.ns)}})
 	return w, a, b
 }
 
@@ -137,6 +139,18 @@ func TestATenantsAppHasTheRightsOfItsAccountAlone(t *testing.T) {
 	if got := a.users("configmaps", "rolebindings", "namespaces"); !slices.Equal(got, []string{a.user("default")}) {
 		t.Errorf("requests about the tenant's objects were made as %v", got)
 	}
+}
+
+// TestTheFirstOfTheNamespacesIsATenants: the Lease and the records of a controller with --namespace are in the first one, and its apps are a tenant's nevertheless.
+func TestTheFirstOfTheNamespacesIsATenants(t *testing.T) {
+	w := offWorld(t, "-- app/cm.yaml --\n{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: BESIDE}, data: {k: git}}\n")
+	beside := w.Namespace(t)
+	w.edit("app/cm.yaml", "BESIDE", beside)
+	w.works = append(w.works, beside)
+	w.impersonates()
+	w.run(compose.RunOptions{Settings: controller.Settings{Tenancy: multiTenant()}})
+	w.app("app", "./app", defaultSpec)
+	w.fails("app", `User "`+w.user("default")+`" cannot patch resource "configmaps" in API group "" in the namespace "`+beside+`"`)
 }
 
 func TestATenantKeepsNoObjectFromAnotherByNamingIt(t *testing.T) {

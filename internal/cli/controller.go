@@ -47,7 +47,8 @@ fetched again at the app's interval, and its app says so. --remote-hosts lists t
 --no-remote-bases fetches nothing.
 
 With --multi-tenant an app of a tenant's namespace has no rights but those of a service account of that namespace (docs/security.md):
-the controller needs the right to impersonate it. The controller's own namespace and --admin-namespaces are the administrators'.`
+the controller needs the right to impersonate it. The controller's own namespace, which is that of its pod or of its
+kubeconfig's context, and --admin-namespaces are the administrators'; the first --namespace is not one by being first.`
 
 const exampleController = `  # in a cluster, one of two replicas at work
   truce controller --leader-elect --listen 127.0.0.1:8081 --metrics-listen 0.0.0.0:8080

@@ -83,7 +83,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	p.pool.UseKeyService(o.KeyService)
 	key := &configmap.Key{Cluster: p.cluster, Namespace: o.Namespaces.Home(p.cluster.Namespace())}
 	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: key}
-	o.Tenancy = instance.CompleteRules(o.Tenancy, o.Namespaces.Home(p.cluster.Namespace()))
+	o.Tenancy = instance.CompleteRules(o.Tenancy, p.cluster.Namespace())
 	p.clouds.Tenants = o.Tenancy
 	if o.Clouds != nil {
 		p.clouds.Environment = o.Clouds

@@ -60,8 +60,9 @@ const (
 	keyAccount    = "default-service-account"
 	keyTokens     = "default-kubeconfig-service-account"
 	keyAdmins     = "admin-namespaces" // with commas between, without the controller's own
-	keyPage       = "page"             // address of its status page, for commands on the same machine
-	keyPod        = "pod"              // namespace/name:port of its status page, for commands that come through the API server
+	keyOwn        = "own-namespace"
+	keyPage       = "page" // address of its status page, for commands on the same machine
+	keyPod        = "pod"  // namespace/name:port of its status page, for commands that come through the API server
 	keyToken      = "token"
 )
 
@@ -98,7 +99,7 @@ func Publish(ctx context.Context, c *cluster.Client, s Settings) error {
 		keyClaims: string(s.Process.Claims), keyMode: string(s.Process.Mode), keyPause: string(s.Process.Pause), keyAdditions: string(s.Process.Additions),
 	}
 	maps.Copy(data, sourcesData(s.Sources))
-	maps.Copy(data, tenancyData(s.Tenancy))
+	maps.Copy(data, tenancyData(s.Tenancy, c.Namespace()))
 	if s.Page != "" {
 		data[keyPage] = s.Page
 	}

@@ -12,9 +12,9 @@ import (
 // set is the value of a flag that is on or off.
 const set = "true"
 
-// tenancyData is what the ConfigMap says of the flags for tenants.
-func tenancyData(r tenancy.Rules) map[string]any {
-	out := map[string]any{keyShared: "", keySameOnly: "", keyAccount: r.Account, keyTokens: r.TokenAccount, keyAdmins: strings.Join(r.Admins, ",")}
+// tenancyData is what the ConfigMap says of the flags for tenants, and of the instance's own namespace.
+func tenancyData(r tenancy.Rules, own string) map[string]any {
+	out := map[string]any{keyShared: "", keySameOnly: "", keyAccount: r.Account, keyTokens: r.TokenAccount, keyAdmins: strings.Join(r.Admins, ","), keyOwn: own}
 	if r.Sharing == tenancy.Shared {
 		out[keyShared] = set
 	}
@@ -33,13 +33,18 @@ func (i Instance) Tenancy() (tenancy.Rules, bool) {
 	if i.value(keySameOnly) == set {
 		rules.References = tenancy.SameNamespace
 	}
-	return CompleteRules(rules, i.Home()), i.configMap.At("data", keyShared) != nil
+	own := i.Home() // where an older version, which does not publish its own, takes it to be
+	if i.configMap.At("data", keyOwn) != nil {
+		own = i.value(keyOwn)
+	}
+	return CompleteRules(rules, own), i.configMap.At("data", keyShared) != nil
 }
 
-// CompleteRules completes the rules of the flags: the instance's own namespace is an administrators' one, and an Application may be in any
-// namespace and deploys to no other, as long as no AppProject says more.
-func CompleteRules(rules tenancy.Rules, home string) tenancy.Rules {
-	rules.Admins = slices.Concat([]string{home}, rules.Admins)
+// CompleteRules completes the rules of the flags: the instance's own namespace, which is that of its pod or of its kubeconfig's context, is an
+// administrators' one, and an Application may be in any namespace and deploys to no other, as long as no AppProject says more. The home of an instance
+// with --namespace is no such namespace: it is one that it works for, and may be a tenant's.
+func CompleteRules(rules tenancy.Rules, own string) tenancy.Rules {
+	rules.Admins = slices.Concat([]string{own}, rules.Admins)
 	rules.Reaches = map[string]identity.NamespaceReach{}
 	for kind := range registry.AppDialects() {
 		rules.Reaches[kind.Kind] = identity.Namespaced

@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,11 +19,15 @@ func TestTheRulesForTenantsAreReadAgainAsTheyWere(t *testing.T) {
 		"only sources":  {References: tenancy.SameNamespace},
 		"all":           {References: tenancy.SameNamespace, Account: "default", TokenAccount: "default", Sharing: tenancy.Shared, Admins: []string{"flux-system", "argocd"}},
 	} {
-		published := object.Object{"metadata": map[string]any{"namespace": "truce-system"}, "data": tenancyData(rules)}
+		published := object.Object{"metadata": map[string]any{"namespace": "team-a"}, "data": tenancyData(rules, "truce-system")}
 		got, known := FromConfigMap(nil, published).Tenancy()
 		if diff := cmp.Diff(CompleteRules(rules, "truce-system"), got); diff != "" || !known {
 			t.Errorf("%s: known: %v (-want +got):\n%s", name, known, diff)
 		}
+	}
+	older := object.Object{"metadata": map[string]any{"namespace": "home"}, "data": map[string]any{keyShared: set, keyAdmins: "infra"}}
+	if got, _ := FromConfigMap(nil, older).Tenancy(); !slices.Equal(got.Admins, []string{"home", "infra"}) {
+		t.Errorf("the administrators of an older version, whose home is theirs: %v", got.Admins)
 	}
 	if _, known := FromConfigMap(nil, object.Object{"data": map[string]any{keyMode: ""}}).Tenancy(); known {
 		t.Error("a controller that publishes no rules has some")
