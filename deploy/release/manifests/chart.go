@@ -27,6 +27,9 @@ var everywhere = []edit{
 	{"app.kubernetes.io/version: VERSION\n", "app.kubernetes.io/version: {{ .Chart.AppVersion }}\n"},
 }
 
+// actsAsAccounts is whether truce acts as the service accounts of apps.
+const actsAsAccounts = "(or .Values.multiTenant.enabled .Values.rbac.tenants)"
+
 var parts = []part{
 	{name: "serviceaccount", from: "base", keep: []string{"ServiceAccount/truce"}, edit: []edit{
 		{"metadata:\n", "metadata:\n  {{- with .Values.serviceAccount.annotations }}\n  annotations: {{- toYaml . | nindent 4 }}\n  {{- end }}\n"},
@@ -47,11 +50,16 @@ var parts = []part{
 	{name: "rbac-objects", from: "rbac/objects", when: `and .Values.rbac.create (ne .Values.mode "observe") (not .Values.namespaces) (eq .Values.rbac.objects "all-kinds")`},
 	{name: "rbac-cluster-admin", from: "rbac/cluster-admin", when: `and .Values.rbac.create (ne .Values.mode "observe") (not .Values.namespaces) (eq .Values.rbac.objects "cluster-admin")`},
 	{name: "rbac-observe", from: "rbac/observe", when: `and .Values.rbac.create (eq .Values.mode "observe") (not .Values.namespaces)`},
-	{name: "rbac-tenants", from: "rbac/tenants", when: "and .Values.rbac.create (or .Values.multiTenant.enabled .Values.rbac.tenants)"},
+	{name: "rbac-tenants", from: "rbac/tenants", when: "and .Values.rbac.create (not .Values.namespaces) " + actsAsAccounts},
 	{name: "rbac-namespaces-roles", from: "rbac/one-namespace", when: "and .Values.rbac.create .Values.namespaces", keep: []string{"ClusterRole/truce-controller", "ClusterRole/truce-objects"}},
 	{
 		name: "rbac-namespaces", from: "rbac/one-namespace", when: ".Values.rbac.create", each: ".Values.namespaces",
 		keep: []string{"RoleBinding/truce-controller", "RoleBinding/truce-objects"}, edit: []edit{{"namespace: team-a\n", "namespace: {{ . }}\n"}},
+	},
+	{name: "rbac-tenants-namespaces-role", from: "rbac/tenants-one-namespace", when: "and .Values.rbac.create .Values.namespaces " + actsAsAccounts, keep: []string{"ClusterRole/truce-tenants"}},
+	{
+		name: "rbac-tenants-namespaces", from: "rbac/tenants-one-namespace", when: "and .Values.rbac.create " + actsAsAccounts, each: ".Values.namespaces",
+		keep: []string{"RoleBinding/truce-tenants"}, edit: []edit{{"namespace: team-a\n", "namespace: {{ . }}\n"}},
 	},
 	{name: "witness", from: "witness/service.yaml", when: ".Values.witness.enabled"},
 	{name: "webhook", from: "webhook/service.yaml", when: ".Values.webhook.enabled"},

@@ -70,6 +70,11 @@ func TestTheChartIsWhatTheOverlaysAre(t *testing.T) {
 		"witness":       {"resources: [../deploy/overlays/witness]", values{"witness": on}},
 		"one namespace": {"resources: [../deploy/overlays/one-namespace]", values{"namespaces": []any{"team-a"}, "crds": noCRDs}},
 		"multi-tenant":  {"resources: [../deploy/overlays/multi-tenant]", values{"multiTenant": on}},
+		"one namespace of tenants": {
+			"resources: [../deploy/overlays/one-namespace, ../deploy/rbac/tenants-one-namespace]\npatches:\n- target: {kind: Deployment, name: truce}\n  patch: |-\n" +
+				"    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --multi-tenant}\n",
+			values{"namespaces": []any{"team-a"}, "multiTenant": on, "crds": noCRDs},
+		},
 		"multi-tenant with namespaces of administrators": {
 			"resources: [../deploy/overlays/multi-tenant]\npatches:\n- target: {kind: Deployment, name: truce}\n  patch: |-\n" +
 				"    - {op: add, path: /spec/template/spec/containers/0/args/-, value: \"--admin-namespaces=infra,platform\"}\n",
@@ -226,6 +231,20 @@ func TestAppsWithAnAccountMayBeInstalledWithoutTenants(t *testing.T) {
 	}
 	if out := objects(t, template(t, values{"rbac": values{"tenants": true}})); out[role] == nil {
 		t.Errorf("no role of tenants in %v", slices.Sorted(maps.Keys(out)))
+	}
+}
+
+// TestNothingIsPermittedOutsideOfTheNamespaces: where the values name some, truce acts as the accounts of these alone, whatever else is asked for.
+func TestNothingIsPermittedOutsideOfTheNamespaces(t *testing.T) {
+	for name, v := range map[string]values{
+		"namespaces alone": {}, "tenants": {"multiTenant": on}, "apps with accounts": {"rbac": values{"tenants": true}},
+	} {
+		v["namespaces"] = []any{"team-a"}
+		for key := range objects(t, template(t, v)) {
+			if strings.HasPrefix(key, "ClusterRoleBinding/") {
+				t.Errorf("%s: %s", name, key)
+			}
+		}
 	}
 }
 

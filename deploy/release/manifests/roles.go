@@ -17,7 +17,10 @@ const (
 # bind) nor acts as another user. So a Role or ClusterRole in Git with other verbs than these is refused by the API server, and its app says so:
 # if your repositories hold such roles, take rbac/cluster-admin in place of rbac/objects. If you know the kinds in your repositories, name them here instead of "*".`
 	actHead = `# What a controller needs besides, for apps with spec.serviceAccountName, --default-service-account and --multi-tenant: to act as service accounts.
-# RBAC has no rule for "of the app's own namespace"; the controller keeps to it. Who takes over the controller has the permissions of every account.`
+# RBAC has no rule for "of the app's own namespace"; the controller keeps to it. Who takes over the controller has the permissions of every account,
+# also to write where truce itself only observes.`
+	actOneHead = `# In place of rbac/tenants, beside rbac/one-namespace: to act as the service accounts of one namespace. Write your namespace, and where truce's account
+# is, over team-a and truce-system.`
 	homeHead  = `# What every controller needs in its own namespace alone.`
 	adminHead = `# In place of rbac/objects: truce may do everything, as the controllers of Flux. A repository can then hold roles with any permission.`
 	oneHead   = `# In place of rbac/objects, for a controller that works for one namespace (truce controller --namespace team-a): it may do everything there that
@@ -35,11 +38,12 @@ func roleFiles() map[string][]byte {
 	return map[string][]byte{
 		"base/home.yaml": yamlDocuments(homeHead, strings.Replace(roleManifest("truce-home", permissions.NamespaceRules()), "kind: ClusterRole", "kind: Role", 1),
 			strings.NewReplacer("kind: ClusterRole\n", "kind: Role\n", "  namespace: team-a\n", "").Replace(binding("RoleBinding", "truce-home", "truce-home"))),
-		"rbac/controller/role.yaml":    yamlDocuments(ownHead, roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
-		"rbac/objects/role.yaml":       yamlDocuments(objHead, roleManifest("truce-objects", permissions.ApplyRules()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
-		"rbac/tenants/role.yaml":       yamlDocuments(actHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
-		"rbac/cluster-admin/role.yaml": yamlDocuments(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
-		"rbac/observe/role.yaml":       yamlDocuments(obsHead, roleManifest("truce-observe", permissions.ControllerRules(), permissions.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
+		"rbac/controller/role.yaml":            yamlDocuments(ownHead, roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
+		"rbac/objects/role.yaml":               yamlDocuments(objHead, roleManifest("truce-objects", permissions.ApplyRules()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
+		"rbac/tenants/role.yaml":               yamlDocuments(actHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
+		"rbac/tenants-one-namespace/role.yaml": yamlDocuments(actOneHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("RoleBinding", "truce-tenants", "truce-tenants")),
+		"rbac/cluster-admin/role.yaml":         yamlDocuments(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
+		"rbac/observe/role.yaml":               yamlDocuments(obsHead, roleManifest("truce-observe", permissions.ControllerRules(), permissions.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
 		"rbac/one-namespace/role.yaml": yamlDocuments(oneHead,
 			roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), roleManifest("truce-objects", permissions.ApplyRules()),
 			binding("RoleBinding", "truce-controller", "truce-controller"), binding("RoleBinding", "truce-objects", "truce-objects")),
