@@ -28,6 +28,11 @@ func TestAnObserverWorksWithItsRole(t *testing.T) {
 	c.Kubectl(t, "apply", "--server-side", "-k", "rbac/observe")
 	c.Kubectl(t, "delete", "crd", "applications.argoproj.io")
 	defer c.Kubectl(t, "delete", "clusterrolebinding", "truce-observe")
+	for _, write := range [][3]string{{"patch", "", "configmaps"}, {"delete", "", "configmaps"}, {"create", "", "configmaps"}, {"update", "coordination.k8s.io", "leases"}, {"create", "coordination.k8s.io", "leases"}} {
+		if allowed(t, c, write[0], write[1], write[2]) {
+			t.Errorf("an observer may %s %s in any namespace", write[0], write[2])
+		}
+	}
 	ns := c.Namespace(t)
 	c.Apply(t, strings.ReplaceAll(observed, "NAMESPACE", ns))
 	repo := gittest.NewTxtar(t, strings.ReplaceAll("-- app/one.yaml --\n"+observedObject, "NAMESPACE", ns))
@@ -52,7 +57,7 @@ func TestAnObserverWorksWithItsRole(t *testing.T) {
 		if e.Code == http.StatusForbidden && !e.DryRun {
 			t.Errorf("refused: %s %s %s/%s", e.Verb, e.Resource, e.Namespace, e.Name)
 		}
-		if what := e.Resource.Resource; e.Writes() && what != "leases" && what != "configmaps" && (what != "secrets" || e.Namespace != "truce-system") && e.Namespace != "" {
+		if what := e.Resource.Resource; e.Writes() && (what != "leases" && what != "configmaps" && what != "secrets" || e.Namespace != "truce-system") && e.Namespace != "" {
 			t.Errorf("written: %s %s %s/%s", e.Verb, e.Resource, e.Namespace, e.Name)
 		}
 	}

@@ -11,8 +11,9 @@ import (
 
 const (
 	ownHead = `# What a controller that applies needs for itself, whatever it applies.`
-	obsHead = `# What a controller with --mode observe needs: to read everything, and to write records of its own. It cannot write an object of Git's, nor the
-# status of a custom resource. As "*" has no exception, it may read Secrets: with the hashes of their values truce compares them.`
+	obsHead = `# What a controller with --mode observe needs: to read everything, and to report Events. It cannot write an object of Git's, nor the status of a
+# custom resource. Its own records it writes in its own namespace alone (base/home.yaml). As "*" has no exception, it may read Secrets: with the
+# hashes of their values truce compares them.`
 	objHead = `# What a controller needs for the objects in Git. It covers every kind, and neither grants permissions that it has not itself (verbs escalate and
 # bind) nor acts as another user. So a Role or ClusterRole in Git with other verbs than these is refused by the API server, and its app says so:
 # if your repositories hold such roles, take rbac/cluster-admin in place of rbac/objects. If you know the kinds in your repositories, name them here instead of "*".`
@@ -43,7 +44,7 @@ func roleFiles() map[string][]byte {
 		"rbac/tenants/role.yaml":               yamlDocuments(actHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
 		"rbac/tenants-one-namespace/role.yaml": yamlDocuments(actOneHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("RoleBinding", "truce-tenants", "truce-tenants")),
 		"rbac/cluster-admin/role.yaml":         yamlDocuments(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
-		"rbac/observe/role.yaml":               yamlDocuments(obsHead, roleManifest("truce-observe", permissions.ControllerRules(), permissions.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
+		"rbac/observe/role.yaml":               yamlDocuments(obsHead, roleManifest("truce-observe", permissions.ObserverRules(), permissions.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
 		"rbac/one-namespace/role.yaml": yamlDocuments(oneHead,
 			roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), roleManifest("truce-objects", permissions.ApplyRules()),
 			binding("RoleBinding", "truce-controller", "truce-controller"), binding("RoleBinding", "truce-objects", "truce-objects")),

@@ -46,8 +46,17 @@ var (
 	write  = []string{"create", "patch", "delete"}
 )
 
-// ControllerRules returns what a controller needs for its own work, whatever it applies: reading custom resources, its records, its Leases, and evidence.
+// ControllerRules returns what a controller that applies needs for its own work, whatever it applies: reading custom resources, its records, its Leases,
+// and evidence.
 func ControllerRules() []Rule {
+	return append(ObserverRules(),
+		Rule{Resources: []string{"configmaps"}, Verbs: write, For: "write inventories and how the controller runs"},
+		Rule{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"create", "update"}, For: "leader election"},
+	)
+}
+
+// ObserverRules returns what a controller with --mode observe needs for its own work outside of its namespace: it has no inventories, and no Lease there.
+func ObserverRules() []Rule {
 	return []Rule{
 		{Group: fluxApps, Resources: []string{"kustomizations"}, Verbs: read, For: "read Kustomizations"},
 		{Group: fluxHelm, Resources: []string{"helmreleases"}, Verbs: read, For: "read HelmReleases"},
@@ -56,13 +65,13 @@ func ControllerRules() []Rule {
 		{Group: fluxNotices, Resources: []string{"providers", "alerts", "receivers"}, Verbs: follow, For: "read Providers, Alerts and Receivers", Without: "no messages to Providers, and no webhooks"},
 		{Group: argo, Resources: []string{"applications"}, Verbs: read, For: "read Applications"},
 		{Group: argo, Resources: []string{"appprojects"}, Verbs: read, For: "find what AppProjects permit, and their subscriptions to messages", Without: "Applications are refused where AppProjects are served"},
-		{Resources: []string{"configmaps"}, Verbs: slices.Concat(read, write), For: "write inventories and how the controller runs; read ConfigMaps that apps name"},
+		{Resources: []string{"configmaps"}, Verbs: read, For: "read inventories, and ConfigMaps that apps name"},
 		{Resources: []string{"secrets"}, Verbs: read, For: "read credentials of sources, decryption keys and Secrets that apps name, and notice their change", Without: "sources without credentials only"},
 		{
 			Resources: []string{"serviceaccounts"}, Verbs: []string{"get"}, For: "find the image pull secrets and the identities at clouds of the service accounts that sources name",
 			Without: "sources with spec.serviceAccountName fail",
 		},
-		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}, For: "leader election"},
+		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"get"}, For: "leader election, and to notice other instances"},
 		{Group: "events.k8s.io", Resources: []string{"events"}, Verbs: []string{"create"}, For: "report Events", Without: "no Events on custom resources"},
 		{Resources: []string{"events"}, Verbs: []string{"list"}, For: "find evidence of who changed an object", Without: "less evidence in `truce why`"},
 		{Resources: []string{"pods"}, Verbs: []string{"list"}, For: "find the cause of a Degraded workload", Without: "no causes"},
@@ -87,6 +96,8 @@ func ControllerRules() []Rule {
 // NamespaceRules returns what a controller needs in its own namespace alone.
 func NamespaceRules() []Rule {
 	return []Rule{
+		{Resources: []string{"configmaps"}, Verbs: []string{"create", "patch"}, For: "write how the controller runs"},
+		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}, For: "leader election"},
 		{
 			Resources: []string{"secrets"}, Verbs: []string{"create"}, For: "keep the token of the status page, and the key that signs inventories",
 			Without: "commands cannot read the status page, and nothing is pruned",
@@ -160,7 +171,7 @@ func Impersonate() []Rule {
 	}}
 }
 
-// Observe returns what a controller with --mode observe needs besides Own. It compares without a dry run: that is a patch.
+// Observe returns what a controller with --mode observe needs besides ObserverRules. It compares without a dry run: that is a patch.
 func Observe() []Rule {
 	return []Rule{{Group: "*", Resources: []string{"*"}, Verbs: read, For: "compare the objects in Git"}}
 }

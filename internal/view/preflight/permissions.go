@@ -45,7 +45,7 @@ func (x *inspection) permissions(ctx context.Context) error {
 	rules := slices.Concat(permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds()))
 	every := permissions.ApplyRules()
 	if x.facts.Installed.Observes {
-		rules, every = permissions.ControllerRules(), permissions.Observe()
+		rules, every = permissions.ObserverRules(), permissions.Observe()
 	}
 	if err := x.ask(ctx, rules, review); err != nil {
 		return err
