@@ -296,6 +296,16 @@ spec: {interval: 10m, prune: true, suspend: true, sourceRef: {kind: GitRepositor
 			t.Errorf("in mode observe, may truce %s Deployments? %v, want %v", verb, got, want)
 		}
 	}
+	for _, kinds := range []string{"all-kinds", "cluster-admin", "all-kinds"} {
+		upgrade := action.NewUpgrade(config)
+		upgrade.Namespace, upgrade.WaitStrategy = "helm-truce", kube.HookOnlyStrategy
+		if _, err := upgrade.RunWithContext(t.Context(), "truce", load(t, filepath.Join(deploy, "chart")), values{"rbac": values{"objects": kinds}, "replicas": 1}); err != nil {
+			t.Errorf("rbac.objects=%s: %v", kinds, err)
+		}
+		if got, want := may(t, c, "deletecollection", "deployments"), kinds == "cluster-admin"; got != want {
+			t.Errorf("with rbac.objects=%s, may truce delete collections? %v, want %v", kinds, got, want)
+		}
+	}
 
 	uninstall := action.NewUninstall(config)
 	uninstall.WaitStrategy = kube.HookOnlyStrategy

@@ -23,8 +23,9 @@ const (
 	actOneHead = `# In place of rbac/tenants, beside rbac/one-namespace: to act as the service accounts of one namespace. Write your namespace, and where truce's account
 # is, over team-a and truce-system.`
 	homeHead  = `# What every controller needs in its own namespace alone.`
-	adminHead = `# In place of rbac/objects: truce may do everything, as the controllers of Flux. A repository can then hold roles with any permission.`
-	oneHead   = `# In place of rbac/objects, for a controller that works for one namespace (truce controller --namespace team-a): it may do everything there that
+	adminHead = `# In place of rbac/objects: truce may do everything, as the controllers of Flux. A repository can then hold roles with any permission. Its binding
+# has a name of its own, since a roleRef cannot be changed: delete ClusterRoleBinding truce-objects where rbac/objects was applied before.`
+	oneHead = `# In place of rbac/objects, for a controller that works for one namespace (truce controller --namespace team-a): it may do everything there that
 # truce does, and nothing elsewhere. Write your namespace, and where truce's account is, over team-a and truce-system. ClusterRole
 # truce-controller and truce-objects must be there; they grant nothing by themselves.
 #
@@ -43,7 +44,7 @@ func roleFiles() map[string][]byte {
 		"rbac/objects/role.yaml":               yamlDocuments(objHead, roleManifest("truce-objects", permissions.ApplyRules()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
 		"rbac/tenants/role.yaml":               yamlDocuments(actHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
 		"rbac/tenants-one-namespace/role.yaml": yamlDocuments(actOneHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("RoleBinding", "truce-tenants", "truce-tenants")),
-		"rbac/cluster-admin/role.yaml":         yamlDocuments(adminHead, binding("ClusterRoleBinding", "truce-objects", "cluster-admin")),
+		"rbac/cluster-admin/role.yaml":         yamlDocuments(adminHead, binding("ClusterRoleBinding", "truce-cluster-admin", "cluster-admin")),
 		"rbac/observe/role.yaml":               yamlDocuments(obsHead, roleManifest("truce-observe", permissions.ObserverRules(), permissions.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
 		"rbac/one-namespace/role.yaml": yamlDocuments(oneHead,
 			roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), roleManifest("truce-objects", permissions.ApplyRules()),
