@@ -136,3 +136,29 @@ func TestARecreatedWorkloadKeepsTheCountOfItsAutoscaler(t *testing.T) {
 	}
 	w.ready("web")
 }
+
+// TestAWorkloadWithoutACountInGitIsMadeAgainWithThatOfItsAutoscaler: nothing differs while the autoscaler works, so no finding has the count.
+func TestAWorkloadWithoutACountInGitIsMadeAgainWithThatOfItsAutoscaler(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, document1)
+	w.edit("apps/web/base/web.yaml", "name: web\nspec", "name: web\n  annotations: {kustomize.toolkit.fluxcd.io/force: enabled}\nspec")
+	w.repo.Commit(map[string]string{"apps/web/production/kustomization.yaml": "namespace: " + w.ns + "\nresources: [../base]\n"}, "no count")
+	w.app("web", "./apps/web/production", everyFiveSeconds)
+	d := w.Watch(t, deployments, w.ns, "web")
+	w.ready("web")
+	madeAgain := func(n int64, end func()) {
+		t.Helper()
+		w.load(int(n))
+		w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == n })
+		before, since := w.uidOf(w.get(deployments, "web")), len(d.Values())
+		end()
+		w.await(d, func(o *unstructured.Unstructured) bool { return string(o.GetUID()) != before })
+		w.ready("web")
+		for _, v := range d.Values()[since:] {
+			if replicas(v.Object) < n {
+				t.Fatalf("%d replicas at version %s, want the autoscaler's %d", replicas(v.Object), v.Object.GetResourceVersion(), n)
+			}
+		}
+	}
+	madeAgain(8, func() { w.edit("apps/web/base/web.yaml", "{app: web}", "{app: web, tier: front}") })
+	madeAgain(10, func() { w.kubectl("delete", "deployment/web", "--cascade=orphan") })
+}

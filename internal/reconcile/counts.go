@@ -5,10 +5,32 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
 )
+
+// withCounts returns the memory after the ceded counts of an object were seen: a new object starts with them. No finding has a count that Git does not
+// name, or that is Git's at present. A count of 0 by which a person pauses the workload is none to start with.
+func (w *objectReconcile) withCounts(m fight.Memory, live object.Object) fight.Memory {
+	if w.app.Policy.Claims != policy.ClaimsCede {
+		return m
+	}
+	for _, c := range w.claims {
+		v, there := field.ValueAt(live, c.Path)
+		if !c.Counts() || !there || c.Paused(v) {
+			continue
+		}
+		shown := w.mask(decide.Finding{Difference: compare.Difference{Path: c.Path, Live: redact.HideValue(v)}})
+		m = m.WithObserved(field.PathString(c.Path), shown.Live, w.engine.Now())
+	}
+	return m
+}
 
 // countDrop is a count that falls to Git's when its claim ends.
 type countDrop struct {

@@ -10,11 +10,14 @@ import (
 )
 
 // recreate deletes an object whose change the API server has refused, where Git asks for that. The next attempt creates it. It keeps the count
-// of an autoscaler: what was observed of a ceded field is what a creation begins with.
+// of an autoscaler: the one of the object that is deleted is what the creation begins with.
 func (w *objectReconcile) recreate(ctx context.Context, live object.Object, refused error) error {
 	step, err := w.input.PlanRecreate(live, w.sentBody())
 	if err != nil {
 		return fmt.Errorf("%w; %w", refused, err)
+	}
+	if err := w.noteCounts(live); err != nil {
+		return err
 	}
 	t := apply.Target{GVK: w.snap.gvk, ID: w.managed.id, UID: live.UID(), ResourceVersion: live.ResourceVersion()}
 	_, err = apply.ExecuteStep(ctx, w.access.Writer, t, live, step)
@@ -32,4 +35,13 @@ func (w *objectReconcile) recreate(ctx context.Context, live object.Object, refu
 	}
 	w.reread()
 	return nil
+}
+
+// noteCounts remembers the ceded counts of an object that is about to be deleted.
+func (w *objectReconcile) noteCounts(live object.Object) error {
+	r := w.managed
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.memory = w.withCounts(r.memory, live)
+	return w.engine.keepMemory(r)
 }

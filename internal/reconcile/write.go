@@ -272,6 +272,7 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 		default:
 		}
 	}
+	r.memory = w.withCounts(r.memory, w.live)
 	err = w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
 	past := w.remembered()
