@@ -236,3 +236,19 @@ func otherVariablesAreWaitedFor(t *testing.T, kind string) {
 	values("soon")
 	w.ready("app")
 }
+
+// TestAKustomizationThatDescribesItselfBecomesReady: as flux bootstrap lays it out. It would wait for its own condition Ready.
+func TestAKustomizationThatDescribesItselfBecomesReady(t *testing.T) {
+	slow := strings.Replace(late("web", "sandbox.truce.dev/ready: never", ""), "progressDeadlineSeconds: 1", "progressDeadlineSeconds: 600", 1)
+	w := newWorld(t, policy.Policy{}, configMaps("root", "conf"))
+	const spec = "interval: 1h\nwait: true\ntimeout: 1h"
+	_, itself, _ := strings.Cut(w.manifest("root", "./root", spec), "---")
+	w.repo.Commit(map[string]string{"root/root.yaml": itself}, "it describes itself")
+	w.app("root", "./root", spec)
+	w.ready("root")
+	_, web, _ := strings.Cut(strings.TrimSpace(slow), "\n")
+	w.repo.Commit(w.inNamespace(map[string]string{"root/web.yaml": web}), "an object that is not ready")
+	t.Log(w.awaits("root", "waiting for Deployment.apps "+w.ns+"/web"))
+	w.kubectl("annotate", "pod", "-l", "app=web", "sandbox.truce.dev/ready-")
+	w.ready("root")
+}

@@ -183,13 +183,16 @@ func (e *Engine) checkedHealth(a app.App, id object.ID) (health.Status, bool) {
 	case own == nil:
 		return foreign, listed
 	}
-	return own.shownHealth(), true
+	now, counts := own.checkedHealth(a)
+	return now, listed || counts
 }
 
-func (r *managedObject) shownHealth() health.Status {
+// checkedHealth returns the health of an object of an app, and whether an app that is judged by all of its objects is judged by it: not where it is the app's own
+// custom resource, whose health is that of the app.
+func (r *managedObject) checkedHealth(a app.App) (health.Status, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.currentHealth()
+	return r.currentHealth(), a.UID == "" || r.uid != a.UID
 }
 
 // failuresChanged has the differences of an app judged again that were left, if one of its objects has failed or works again.

@@ -87,3 +87,16 @@ func TestWhichFailureHoldsTheDriftOfAnObject(t *testing.T) {
 		t.Errorf("an app that waits for no health is held by %v", got)
 	}
 }
+
+// TestAnAppIsNotJudgedByItsOwnCustomResource: its health is that of the app, whose failure would hold drift for ever.
+func TestAnAppIsNotJudgedByItsOwnCustomResource(t *testing.T) {
+	e, a, managed := failingApp(nil)
+	a.UID = "7d1f"
+	managed("web").uid, managed("api").uid = a.UID, "8a30"
+	if got := e.failureOf(a).ID; got != configMapID("api") {
+		t.Errorf("held by %s, want api", got)
+	}
+	if got, want := e.unreadySince(a), time.Unix(1, 0); !got.Equal(want) {
+		t.Errorf("not healthy since %s, want %s", got, want)
+	}
+}

@@ -3,6 +3,7 @@ package flux
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
@@ -51,7 +52,7 @@ var unversioned = map[string]string{
 }
 
 // healthChecks reads spec.healthChecks, which spec.wait replaces. An entry without a namespace means the Kustomization's own; that of a kind
-// without namespaces does not matter.
+// without namespaces does not matter. As in Flux, one that names the Kustomization itself is left out: it would wait for its own condition Ready.
 func (r *reading) healthChecks(cr object.Object, spec KustomizationSpec) []health.Check {
 	if spec.Wait {
 		return nil
@@ -70,7 +71,9 @@ func (r *reading) healthChecks(cr object.Object, spec KustomizationSpec) []healt
 			r.Problem(at+".name", "required")
 		default:
 			id := object.ID{Group: gv.Group, Kind: c.Kind, Namespace: cmp.Or(c.Namespace, cr.Namespace()), Name: c.Name}
-			out = append(out, health.Check{ID: id, Version: gv.Version})
+			if id != cr.ID() || spec.KubeConfig != nil {
+				out = append(out, health.Check{ID: id, Version: gv.Version})
+			}
 		}
 	}
 	return out
@@ -82,12 +85,14 @@ func awaitsHealth(cr object.Object) bool {
 	return cr.At("spec", "wait") == true || len(checks) > 0
 }
 
-// checked are the objects that must be healthy.
+// checked are the objects that must be healthy: not the Kustomization itself where it is among its objects, as flux bootstrap lays it out. It would wait for
+// its own condition Ready.
 func checked(cr object.Object, r report.Report) []report.Object {
-	if cr.At("spec", "wait") == true {
-		return r.Objects
+	if cr.At("spec", "wait") != true {
+		return r.Checks
 	}
-	return r.Checks
+	isItself := func(o report.Object) bool { return o.UID != "" && o.UID == cr.UID() }
+	return slices.DeleteFunc(slices.Clone(r.Objects), isItself)
 }
 
 // failedSince is since when the condition Healthy is False for a health check that has failed.

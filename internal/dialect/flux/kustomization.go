@@ -58,7 +58,7 @@ func (r *reading) app(cr object.Object, process policy.Policy) app.App {
 	a.CompletedRevision, a.LastFailure, a.AttemptedRevision = completedRevision(cr), lastFailure(cr), attemptedRevision(cr)
 	a.HealthExprs = r.healthExpressions(spec.HealthCheckExprs)
 	a.HealthChecks = r.healthChecks(cr, spec)
-	a.Wait, a.FailedSince = waitMode(awaitsHealth(cr)), failedSince(cr)
+	a.Wait, a.FailedSince = waitMode(spec.Wait || len(a.HealthChecks) > 0), failedSince(cr)
 	a.Request, _ = cr.Annotation(requestedAt)
 	a.HandledRequest, _ = cr.At("status", "lastHandledReconcileAt").(string)
 	a.Source.Revision = r.pin(cr)
