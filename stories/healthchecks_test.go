@@ -252,3 +252,11 @@ func TestAKustomizationThatDescribesItselfBecomesReady(t *testing.T) {
 	w.kubectl("annotate", "pod", "-l", "app=web", "sandbox.truce.dev/ready-")
 	w.ready("root")
 }
+
+// TestTheTimeoutPassesWhereRunsComeMoreOften: no condition of the Deployment says that it has failed, and the app runs again before the timeout is over.
+func TestTheTimeoutPassesWhereRunsComeMoreOften(t *testing.T) {
+	slow := strings.Replace(late("web", "sandbox.truce.dev/ready: never", ""), "progressDeadlineSeconds: 1", "progressDeadlineSeconds: 600", 1)
+	w := newWorld(t, policy.Policy{}, slow)
+	w.app("app", "./app", "interval: 10s\nwait: true\ntimeout: 30s")
+	t.Log(w.fails("app", "timeout waiting for Deployment.apps "+w.ns+"/web"))
+}

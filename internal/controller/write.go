@@ -206,7 +206,7 @@ func untilHealthTimeout(a app.App, r report.Report) time.Duration {
 	if a.Wait != app.WaitHealthy || r.Stage != report.Done {
 		return 0
 	}
-	if left := r.At.Add(a.Timeout).Sub(r.Seen); left > 0 {
+	if left := r.WaitingSince().Add(a.Timeout).Sub(r.Seen); left > 0 {
 		return left + time.Millisecond
 	}
 	return 0

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/runs"
 )
 
 // TestWhatWasReadyStaysSoUntilTheFirstRunAfterAStartHasEnded: a run that takes longer than a status waits for it is no news of the app.
@@ -62,6 +63,31 @@ func TestAProgressOfWhatIsKnownWaitsLonger(t *testing.T) {
 		x.r.Seen = begun
 		if got := waitForProgress(appEntry{cr: x.cr, begun: begun}, x.r); got != x.want {
 			t.Errorf("%s: waits %s, want %s", what, got, x.want)
+		}
+	}
+}
+
+// TestTheStatusIsWrittenAgainWhenTheTimeoutIsOver: which counts from the first run that built the same, or from when an object stopped being healthy.
+func TestTheStatusIsWrittenAgainWhenTheTimeoutIsOver(t *testing.T) {
+	seen := time.Date(2026, 11, 21, 10, 10, 0, 0, time.UTC)
+	ago := func(d time.Duration) time.Time { return seen.Add(-d) }
+	a := app.App{Wait: app.WaitHealthy, Timeout: 5 * time.Minute}
+	for what, c := range map[string]struct {
+		began, unready, run time.Duration
+		want                time.Duration
+	}{
+		"a first run":                            {began: 10 * time.Second, unready: 9 * time.Second, run: 10 * time.Second, want: 5*time.Minute - 9*time.Second},
+		"a later run":                            {began: 4 * time.Minute, unready: 4 * time.Minute, run: 10 * time.Second, want: time.Minute},
+		"a later run, when it is over":           {began: 6 * time.Minute, unready: 6 * time.Minute, run: 10 * time.Second},
+		"an object that is not healthy any more": {began: time.Hour, unready: 2 * time.Minute, run: 10 * time.Second, want: 3 * time.Minute},
+	} {
+		r := report.Report{Stage: report.Done, At: ago(c.run), Seen: seen, UnreadySince: ago(c.unready), Runs: runs.Runs{Began: ago(c.began)}}
+		want := c.want
+		if want > 0 {
+			want += time.Millisecond
+		}
+		if got := untilHealthTimeout(a, r); got != want {
+			t.Errorf("%s: in %s, want %s", what, got, want)
 		}
 	}
 }

@@ -374,7 +374,7 @@ func (r *appRun) publish() report.Report {
 	r.closeRollout()
 	r.state.mu.Lock()
 	before, isFirst := r.state.noted, r.state.report.Stage == ""
-	r.report.Runs = r.countRun(r.state.report.Runs)
+	r.report.Runs = r.countRun()
 	if r.state.withdrawn {
 		r.report.Request = ""
 	}

@@ -1,12 +1,18 @@
 package reconcile
 
 import (
+	"time"
+
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report/runs"
 )
 
-// countRun counts this run among those that came to apply something.
-func (r *appRun) countRun(had runs.Runs) runs.Runs {
+// countRun counts this run among those that came to apply something. The caller holds the state's mu.
+func (r *appRun) countRun() runs.Runs {
+	had := r.state.report.Runs
+	if r.report.Generation != r.state.report.Generation {
+		had.Began = time.Time{}
+	}
 	if r.built == "" {
 		had.Newest = false
 		return had

@@ -83,6 +83,19 @@ type Report struct {
 	UnreadySince time.Time
 }
 
+// WaitingSince returns since when an app waits for health that does: since the first run that built what the newest one has built, or since an object
+// is not healthy where that began later. A run that comes before the timeout is over does not begin the wait again.
+func (r Report) WaitingSince() time.Time {
+	since := r.Runs.Began
+	if since.IsZero() {
+		since = r.At
+	}
+	if r.UnreadySince.After(since) {
+		return r.UnreadySince
+	}
+	return since
+}
+
 // End is how a run ended.
 type End struct {
 	Reason  Reason

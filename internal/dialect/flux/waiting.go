@@ -103,7 +103,7 @@ func hasEnded(r report.Report, had kustomizev1.KustomizationStatus, healthy meta
 }
 
 func overdue(cr object.Object, r report.Report) bool {
-	return !r.Seen.IsZero() && r.Seen.Sub(r.At) >= timeoutOf(cr)
+	return !r.Seen.IsZero() && r.Seen.Sub(r.WaitingSince()) >= timeoutOf(cr)
 }
 
 // isUnreadyForLong reports whether the newest run has found an object that was not healthy, and has not been for as long as the timeout.

@@ -12,6 +12,7 @@ import "time"
 type Runs struct {
 	Digest string        // of what they built
 	Newest bool          // the app's newest run is one of them
+	Began  time.Time     // when the first of them began that was about the present generation of the custom resource
 	Ended  time.Time     // when the newest ended
 	Took   time.Duration // of the newest
 	Count  int           // that ended since the status was written last that counts runs
@@ -31,6 +32,9 @@ func (r Runs) After(newest time.Time) int {
 func (r Runs) Add(digest string, ended time.Time, took time.Duration) Runs {
 	if r.Digest != digest {
 		r = Runs{Digest: digest}
+	}
+	if r.Began.IsZero() {
+		r.Began = ended.Add(-took)
 	}
 	r.Newest, r.Ended, r.Took = true, ended, took
 	r.Count++
