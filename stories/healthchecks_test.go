@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -259,4 +260,26 @@ func TestTheTimeoutPassesWhereRunsComeMoreOften(t *testing.T) {
 	w := newWorld(t, policy.Policy{}, slow)
 	w.app("app", "./app", "interval: 10s\nwait: true\ntimeout: 30s")
 	t.Log(w.fails("app", "timeout waiting for Deployment.apps "+w.ns+"/web"))
+}
+
+// TestAPausedObjectFailsNoHealthCheck: a person tries something out on it, and the drift of other objects is corrected meanwhile.
+func TestAPausedObjectFailsNoHealthCheck(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, late("web", `sandbox.truce.dev/crash: "false"`, "")+configMaps("app", "conf"))
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
+	w.ready("app")
+	w.annotate(deployments, "web", reconcileKey, "disabled")
+	w.patch(deployments, "web", map[string]any{"spec": map[string]any{"template": map[string]any{"metadata": map[string]any{
+		"annotations": map[string]any{"sandbox.truce.dev/crash": "true"},
+	}}}}, "kubectl-edit")
+	w.until("the failure", func() bool {
+		for _, o := range w.running.Engine.Report(appKeyOf("Kustomization", w.ns, "app")).Objects {
+			if o.ID.Name == "web" && o.Health.Code == health.Degraded {
+				return true
+			}
+		}
+		return false
+	})
+	w.ready("app")
+	w.putBack(w.Watch(t, configmaps, w.ns, "conf"), "conf", "2", "conf")
+	w.ready("app")
 }

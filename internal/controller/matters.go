@@ -3,14 +3,12 @@ package controller
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/controller/findings"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
@@ -31,7 +29,7 @@ func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 	case n.Reason == "ResourceUpdated":
 		return notify.Matter{}
 	case n.Reason == healthCheckFailed: // of a Kustomization, whose run went through: the check is of its dialect
-		return healthMatter(report.WorstHealth(slices.Concat(r.Objects, r.Checks)))
+		return healthMatter(report.WorstHealth(r.Counted()))
 	case n.Severity == notify.Error && r.Reason == report.HealthFailed && r.Release == nil: // that of a release ends with the next one
 		return healthMatter(report.WorstHealth(r.Objects))
 	case n.Severity == notify.Error && r.Reason == report.PruneHeld:
@@ -70,7 +68,7 @@ func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration
 			open = append(open, findings.MatterOf(o.ID, f))
 		}
 	}
-	if h := c.report(key).State().Health; h.Code != health.Healthy && h.Code != health.Suspended {
+	if h := c.report(key).State().Health; h.Code.IsAwaited() {
 		open = append(open, healthMatter(h))
 	}
 	m := messageAbout(e.cr)

@@ -2,7 +2,6 @@ package controller
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/controller/findings"
@@ -36,7 +35,7 @@ func evidenceOfNews(n notify.Event, r report.Report) map[string]string {
 		put(notify.FactChanged, findings.ChangeText(r.Created, r.Configured))
 	}
 	if n.Reason == healthCheckFailed {
-		checked := slices.Concat(r.Objects, r.Checks)
+		checked := r.Counted()
 		for name, value := range evidenceOfHealth(checked, report.WorstHealth(checked)) {
 			put(name, value)
 		}

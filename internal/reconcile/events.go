@@ -102,6 +102,7 @@ func (r *managedObject) view() report.Object {
 	return report.Object{
 		ID: r.id, Version: r.gvk().Version, UID: r.uid, Health: r.currentHealth(), Findings: r.findings, Problem: r.problem,
 		File: r.file, Line: int(r.line), Wave: int(r.wave), Applied: r.state.phase == applied, Judged: r.state.compared, Awaited: r.awaitsWave, Suspected: r.isSuspected(), Confirmation: r.confirmation,
+		OptedOut: r.isOptedOut(),
 	}
 }
 

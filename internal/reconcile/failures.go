@@ -27,13 +27,26 @@ type sinces map[app.Key]map[object.ID]time.Time
 func (f *failures) note(key app.Key, id object.ID, code health.Code, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.since == nil {
-		f.since, f.changed, f.unready = sinces{}, map[app.Key]bool{}, sinces{}
-	}
-	f.unready.set(key, id, timeWhere(code != health.Healthy && code != health.Suspended, now))
+	f.begin()
+	f.unready.set(key, id, timeWhere(code.IsAwaited(), now))
 	if f.since.set(key, id, timeWhere(code == health.Degraded, now)) {
 		f.changed[key] = true
 	}
+}
+
+// begin makes the maps. The caller holds mu.
+func (f *failures) begin() {
+	if f.since == nil {
+		f.since, f.changed, f.unready = sinces{}, map[app.Key]bool{}, sinces{}
+	}
+}
+
+// reconsider takes in that the app waits for the health of other objects than before.
+func (f *failures) reconsider(key app.Key) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begin()
+	f.changed[key] = true
 }
 
 // timeWhere is a time if something is so, and zero if it is not.
@@ -100,7 +113,7 @@ func (e *Engine) unreadySince(a app.App) time.Time {
 		return first
 	}
 	for id, since := range e.failures.unreadyOf(a.Key) {
-		if now, checks := e.checkedHealth(a, id); !checks || now.Code == health.Healthy || now.Code == health.Suspended {
+		if now, checks := e.checkedHealth(a, id); !checks || !now.Code.IsAwaited() {
 			continue
 		}
 		if first.IsZero() || since.Before(first) {
@@ -188,11 +201,11 @@ func (e *Engine) checkedHealth(a app.App, id object.ID) (health.Status, bool) {
 }
 
 // checkedHealth returns the health of an object of an app, and whether an app that is judged by all of its objects is judged by it: not where it is the app's own
-// custom resource, whose health is that of the app.
+// custom resource, whose health is that of the app, nor where it has opted out.
 func (r *managedObject) checkedHealth(a app.App) (health.Status, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.currentHealth(), a.UID == "" || r.uid != a.UID
+	return r.currentHealth(), !r.isOptedOut() && (a.UID == "" || r.uid != a.UID)
 }
 
 // failuresChanged has the differences of an app judged again that were left, if one of its objects has failed or works again.

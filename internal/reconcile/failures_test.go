@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
@@ -98,5 +99,48 @@ func TestAnAppIsNotJudgedByItsOwnCustomResource(t *testing.T) {
 	}
 	if got, want := e.unreadySince(a), time.Unix(1, 0); !got.Equal(want) {
 		t.Errorf("not healthy since %s, want %s", got, want)
+	}
+}
+
+// TestAnObjectThatHasOptedOutFailsNoApp: unless truce has just created it, and it has not been healthy yet, or healthChecks names it.
+func TestAnObjectThatHasOptedOutFailsNoApp(t *testing.T) {
+	e, a, managed := failingApp(nil)
+	web := managed("web")
+	held := func(want string) {
+		t.Helper()
+		if got := e.failureOf(a).ID; got != configMapID(want) {
+			t.Errorf("held by %s, want %s", got, want)
+		}
+	}
+	paused := &objectReconcile{live: object.Object{}, treatment: optout.Treatment{Effect: optout.NeverApply, Paused: "example.com/reconcile"}}
+	paused.engine, paused.managed = e, web
+	paused.keepOptOut()
+	held("api")
+	if !e.failures.takeChanged(a.Key) {
+		t.Error("what was held by the object is not judged again")
+	}
+	web.isUnproven = true
+	held("web")
+	web.keepStatus(e, health.Status{Code: health.Healthy})
+	e.failures.note(a.Key, web.id, health.Degraded, time.Unix(0, 0))
+	web.health.Code = health.Degraded
+	held("api")
+	a.HealthChecks = []health.Check{{ID: web.id}}
+	e.state(a.Key).checks.all = a.HealthChecks
+	held("web")
+}
+
+// TestWhatAsksToBeLeft: what is there, and is never applied, or not any more.
+func TestWhatAsksToBeLeft(t *testing.T) {
+	for effect, want := range map[optout.Effect]bool{
+		"": false, optout.NeverApply: true, optout.CreateOnly: true, optout.MergeOnly: false, optout.KeepDrift: false,
+	} {
+		w := &objectReconcile{live: object.Object{}, treatment: optout.Treatment{Effect: effect}}
+		if got := w.asksToBeLeft(); got != want {
+			t.Errorf("%q: %t, want %t", effect, got, want)
+		}
+		if w.live = nil; w.asksToBeLeft() {
+			t.Errorf("%q: what is not there asks to be left", effect)
+		}
 	}
 }

@@ -60,6 +60,7 @@ func (r *managedObject) keepStatus(e *Engine, now health.Status) bool {
 	before := r.health
 	r.health = now
 	changed := r.health != before
+	r.isUnproven = r.isUnproven && now.Code.IsAwaited()
 	e.failures.note(r.owner, r.id, r.health.Code, e.Now())
 	switch {
 	case !r.health.IsFailing() || r.health.Cause != "":

@@ -44,6 +44,8 @@ type managedObject struct {
 	isReplaced   bool                // truce has deleted it in order to create it, and has not applied it since
 	hold         hold                // of the owner, as of its newest run
 	found        bool                // the object was there before truce applied it, with fields that others had added, or that is not known
+	optedOut     bool                // an annotation or label on the object, which is there, asks for it to be left as it is
+	isUnproven   bool                // truce has created an object that it only creates, and it has not been healthy since
 	isDeployed   bool                // a deployed release has brought it out, as it is described; of an object of which no record says what was applied
 	outcome
 	memory      fight.Memory

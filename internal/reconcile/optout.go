@@ -36,6 +36,25 @@ func (w *objectReconcile) readOptOuts() {
 	}
 }
 
+// asksToBeLeft reports whether an annotation or label asks for the object, which is there, to be left as it is: by Git, or by a person who has paused it.
+func (w *objectReconcile) asksToBeLeft() bool {
+	effect := w.treatment.Effect
+	return w.live != nil && (effect == optout.NeverApply || effect == optout.CreateOnly)
+}
+
+// keepOptOut keeps whether the object asks to be left as it is. When that changes, what was held because it has failed is judged again. The caller holds
+// the managed object's mu.
+func (w *objectReconcile) keepOptOut() {
+	if left := w.asksToBeLeft(); left != w.managed.optedOut {
+		w.managed.optedOut = left
+		w.engine.failures.reconsider(w.managed.owner)
+	}
+}
+
+// isOptedOut reports whether no app waits for the object's health: it asks to be left as it is, and truce has not created it, or it has been healthy since.
+// The caller holds mu.
+func (r *managedObject) isOptedOut() bool { return r.optedOut && !r.isUnproven }
+
 // isOurs reports whether our own apply has put an annotation or label on the live object.
 func (w *objectReconcile) isOurs(key string) bool {
 	ours := ownership.ApplyEntry(w.owners, ownership.Manager)

@@ -13,7 +13,7 @@ import (
 // settledAs is the state in which the object is as Git wants, for the inventory; empty where the next process has to compare it: a field differs
 // or is not Git's, or nothing but a comparison shows that its kind has not changed. The caller holds mu.
 func (r *managedObject) settledAs() string {
-	quiet := r.state.compared && r.pending == nil && r.problem == "" && len(r.findings) == 0 && len(r.withheld) == 0 && !r.baseline.Mutated()
+	quiet := r.state.compared && r.pending == nil && r.problem == "" && len(r.findings) == 0 && len(r.withheld) == 0 && !r.optedOut && !r.baseline.Mutated()
 	if !quiet || r.digest == "" || r.uid != r.appliedUID || r.uid == "" {
 		return ""
 	}

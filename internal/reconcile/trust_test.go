@@ -144,6 +144,7 @@ func TestWhatIsWrittenDownAsJudged(t *testing.T) {
 		"a field is withheld":    func(r *managedObject) { r.withheld = []field.Path{field.NewPath("data")} },
 		"a Secret, not digested": func(r *managedObject) { r.digest = "" },
 		"admission changed it":   func(r *managedObject) { r.baseline = mutatedBaseline(t) },
+		"it has opted out":       func(r *managedObject) { r.optedOut = true },
 		"no state":               func(r *managedObject) { r.settled = unchanged.State{} },
 		"no uid":                 func(r *managedObject) { r.uid, r.appliedUID = "", "" },
 		"another object":         func(r *managedObject) { r.uid = "2" },

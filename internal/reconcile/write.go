@@ -119,6 +119,7 @@ func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, own
 		return remembered
 	}
 	r.appliedUID, r.withheld = answer.UID(), w.plan.Withheld
+	r.isUnproven = w.treatment.Effect == optout.CreateOnly && r.health.Code.IsAwaited()
 	if !stuck {
 		r.baseline = base
 	}
@@ -275,6 +276,7 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 	r.memory = w.withCounts(r.memory, w.live)
 	err = w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
+	w.keepOptOut()
 	past := w.remembered()
 	current, enforced := w.sent(), w.app.Policy.Mode == policy.Enforce
 	r.past, r.postponed = &past, w.postponed

@@ -96,6 +96,12 @@ func (r Report) WaitingSince() time.Time {
 	return since
 }
 
+// Counted returns the objects by whose health a health check may fail: those of the app that have not opted out, and those that it is judged by instead.
+func (r Report) Counted() []Object {
+	own := slices.DeleteFunc(slices.Clone(r.Objects), func(o Object) bool { return o.OptedOut })
+	return append(own, r.Checks...)
+}
+
 // End is how a run ended.
 type End struct {
 	Reason  Reason
@@ -212,6 +218,7 @@ type Object struct {
 	// Suspected says that the object may be missing, and is about to be read. Health is Missing of one that is known to be.
 	Suspected    bool
 	Confirmation optout.Confirmation // of its deletion
+	OptedOut     bool                // an annotation or label on it asks for it to be left as it is, and no app waits for its health
 }
 
 // Sync is whether live is as Git wants.

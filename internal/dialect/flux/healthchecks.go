@@ -85,14 +85,14 @@ func awaitsHealth(cr object.Object) bool {
 	return cr.At("spec", "wait") == true || len(checks) > 0
 }
 
-// checked are the objects that must be healthy: not the Kustomization itself where it is among its objects, as flux bootstrap lays it out. It would wait for
-// its own condition Ready.
+// checked are the objects that must be healthy: not those that have opted out, and not the Kustomization itself where it is among its objects, as flux
+// bootstrap lays it out. It would wait for its own condition Ready.
 func checked(cr object.Object, r report.Report) []report.Object {
 	if cr.At("spec", "wait") != true {
 		return r.Checks
 	}
-	isItself := func(o report.Object) bool { return o.UID != "" && o.UID == cr.UID() }
-	return slices.DeleteFunc(slices.Clone(r.Objects), isItself)
+	isLeftOut := func(o report.Object) bool { return o.OptedOut || o.UID != "" && o.UID == cr.UID() }
+	return slices.DeleteFunc(slices.Clone(r.Objects), isLeftOut)
 }
 
 // failedSince is since when the condition Healthy is False for a health check that has failed.

@@ -40,7 +40,7 @@ func healthCheckProgress(cr object.Object, r report.Report, had kustomizev1.Kust
 	switch h := (report.End{Reason: r.Reason}).Health(report.WorstHealth(objects)); {
 	case failedObject(objects) != "":
 		r.Reason, r.Message = report.HealthFailed, failedObject(objects)
-	case h.Code == health.Healthy || h.Code == health.Suspended || wasHealthy(r, had) && !isUnreadyForLong(cr, r):
+	case !h.Code.IsAwaited() || wasHealthy(r, had) && !isUnreadyForLong(cr, r):
 	case overdue(cr, r) || failedBefore(r, had) || wasHealthy(r, had):
 		r.Reason, r.Message = report.HealthFailed, "timeout waiting for "+overdueText(pendingObjects(objects), h)
 	default:
@@ -141,7 +141,7 @@ func waitCause(objects []report.Object) string {
 func pendingObjects(objects []report.Object) []string {
 	var out []string
 	for _, o := range objects {
-		if code := o.HealthStatus().Code; code != health.Healthy && code != health.Suspended {
+		if o.HealthStatus().Code.IsAwaited() {
 			out = append(out, o.ID.String())
 		}
 	}

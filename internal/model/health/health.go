@@ -45,6 +45,9 @@ func (s Status) ForApp() Code {
 	return s.Code
 }
 
+// IsAwaited reports whether one who waits for health goes on waiting: the object is not healthy, and not suspended either.
+func (c Code) IsAwaited() bool { return c != Healthy && c != Suspended }
+
 // IsFailing reports whether the object does not work and its pods may know why.
 func (s Status) IsFailing() bool { return s.Code == Degraded || s.Code == Progressing }
 
