@@ -120,13 +120,15 @@ func unreadyByExpression(name string, on dependency.Dependency, self, dep object
 	return ""
 }
 
-// isReady reports whether the condition Ready is True and about the newest generation.
+// isReady reports whether the condition Ready is True and about the newest generation. Where the app was suspended, the condition may be about an older one than
+// the status has observed: that was never applied.
 func isReady(cr object.Object) bool {
+	ready := conditionIn(cr, meta.ReadyCondition)
 	observed, _ := cr.At("status", "observedGeneration").(int64)
-	if observed != cr.Generation() {
-		return false
+	if of, is := ready.At("observedGeneration").(int64); is {
+		observed = min(observed, of)
 	}
-	return conditionIn(cr, meta.ReadyCondition).StringAt("status") == "True"
+	return observed == cr.Generation() && ready.StringAt("status") == "True"
 }
 
 // sourceOf is what a Kustomization reads, and the commit that a rollback holds it at.
