@@ -89,11 +89,25 @@ syncPolicy:
 	if !w.isThere(configmaps, "there") {
 		t.Error("an object that names its namespace went elsewhere")
 	}
+	w.patchNamespaceLabel("home", "other")
+	w.await(w.Watch(t, namespaces, "", made), func(o *unstructured.Unstructured) bool { return o.GetLabels()["team"] == "other" })
+	w.kubectl("patch", "application.argoproj.io/home", "--type=merge", "-p", `{"spec":{"syncPolicy":{"automated":null}}}`)
+	w.inSync("home")
+	w.patchNamespaceLabel("home", "ordered")
+	if phase, message := w.order("home", `{"sync":{}}`); phase != "Succeeded" {
+		t.Fatalf("the sync: %s %s", phase, message)
+	}
+	w.await(w.Watch(t, namespaces, "", made), func(o *unstructured.Unstructured) bool { return o.GetLabels()["team"] == "ordered" })
 	for _, r := range entries(w.getApplication("home"), "status", "resources") {
 		if r["name"] == "not-read" || r["kind"] == "Namespace" {
 			t.Errorf("%v is one of its objects", r)
 		}
 	}
+}
+
+// patchNamespaceLabel changes what an Application wants of the labels of its namespace.
+func (w *world) patchNamespaceLabel(name, team string) {
+	w.kubectl("patch", "application.argoproj.io/"+name, "--type=merge", "-p", `{"spec":{"syncPolicy":{"managedNamespaceMetadata":{"labels":{"team":"`+team+`"}}}}}`)
 }
 
 // TestASyncMayCreateTheNamespace: argocd app sync --sync-option CreateNamespace=true.

@@ -14,12 +14,35 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// applyNamespace applies the namespace of the app's objects where the run has anything to write.
+// applyNamespace applies the namespace of the app's objects, in an operation, and where the run has anything to write.
 func (r *appRun) applyNamespace(ctx context.Context) error {
-	if r.namespace != nil || r.app.DefaultNamespace.Make && !r.anyDue() {
+	if !r.app.DefaultNamespace.Make || r.namespace != nil || !r.isRollout && !r.anyDue() {
 		return nil
 	}
 	return r.makeNamespace(ctx)
+}
+
+// lacksNamespaceMetadata reports whether an operation would change the labels or annotations of the namespace: it is none of the objects that are compared.
+func (r *appRun) lacksNamespaceMetadata(ctx context.Context) (bool, error) {
+	h := r.asked.DefaultNamespace
+	if !h.HasMetadata() || r.hasNamespace(h.Name) {
+		return false, nil
+	}
+	have, err := r.readNamespace(ctx, h.Name)
+	if err != nil {
+		return false, err
+	}
+	return len(decide.PlanNamespace(h, have).Steps) > 0, nil
+}
+
+// readNamespace returns nil where there is no such namespace.
+func (r *appRun) readNamespace(ctx context.Context, name string) (object.Object, error) {
+	id := object.ID{Kind: "Namespace", Name: name}
+	have, err := r.access.Live.Get(ctx, object.GVK{Version: "v1", Kind: "Namespace"}, id)
+	if err != nil && !errors.Is(err, live.ErrNotFound) {
+		return nil, &stageError{report.ClusterFailed, fmt.Errorf("read %s: %w", id, err)}
+	}
+	return have, nil
 }
 
 // makeNamespace creates the namespace of the app's objects, and its labels and annotations, unless the revision describes it. Hooks and a release that is
@@ -30,9 +53,9 @@ func (r *appRun) makeNamespace(ctx context.Context) error {
 		return nil
 	}
 	gvk, id := object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: h.Name}
-	have, err := r.access.Live.Get(ctx, gvk, id)
-	if err != nil && !errors.Is(err, live.ErrNotFound) {
-		return &stageError{report.ClusterFailed, fmt.Errorf("read %s: %w", id, err)}
+	have, err := r.readNamespace(ctx, h.Name)
+	if err != nil {
+		return err
 	}
 	out := report.Outcome{ListedObject: report.ListedObject{ID: id, Version: gvk.Version}, Fate: report.Brought, IsFirst: true}
 	target := apply.Target{GVK: gvk, ID: id, UID: have.UID(), ResourceVersion: have.ResourceVersion()}

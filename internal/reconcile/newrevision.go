@@ -42,14 +42,19 @@ func (r *appRun) onlyCompare() {
 // bringOutChange makes a rollout of a comparison whose result is known: Git describes other objects than before, or an operation goes on that an earlier
 // process has begun.
 func (r *appRun) bringOutChange(ctx context.Context) error {
-	// A comparison takes nothing over from another controller.
-	isFirst := len(r.inventory.Entries) == 0 && (len(r.set.Objects) > 0 || r.asked.Adoption.Takes())
-	if r.comparesOnly && r.waitsForHooks() {
-		// Until the first hook has ended, the comparison is what is known of the objects, also of an operation that an earlier process has begun.
-		r.isCertain = isFirst || r.inventory.Operation.Key == r.operationKey()
+	if !r.comparesOnly {
 		return nil
 	}
-	if !r.comparesOnly || !isFirst && !r.isOtherThanBefore() && r.inventory.Operation.Key != r.operationKey() {
+	certain, err := r.isOperationCertain(ctx)
+	if err != nil {
+		return err
+	}
+	if r.waitsForHooks() {
+		// Until the first hook has ended, the comparison is what is known of the objects, also of an operation that an earlier process has begun.
+		r.isCertain = certain
+		return nil
+	}
+	if !certain && !r.isOtherThanBefore() {
 		return nil
 	}
 	r.comparesOnly = false
@@ -58,6 +63,16 @@ func (r *appRun) bringOutChange(ctx context.Context) error {
 		return &stageError{report.ClusterFailed, err}
 	}
 	return nil
+}
+
+// isOperationCertain reports whether there is an operation, however the objects compare: the first one, since a comparison takes nothing over from another
+// controller, one that an earlier process has begun, or one that changes the namespace.
+func (r *appRun) isOperationCertain(ctx context.Context) (bool, error) {
+	isFirst := len(r.inventory.Entries) == 0 && (len(r.set.Objects) > 0 || r.asked.Adoption.Takes())
+	if isFirst || r.inventory.Operation.Key == r.operationKey() {
+		return true, nil
+	}
+	return r.lacksNamespaceMetadata(ctx)
 }
 
 // waitsForHooks reports whether an operation would run hooks before its objects.

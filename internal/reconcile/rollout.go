@@ -78,7 +78,11 @@ func (r *appRun) currentRollout() report.Rollout {
 // rolloutKey is what a rollout is about: these files, read and changed in this way.
 func (r *appRun) rolloutKey() string {
 	a, m := r.asked, r.asked.Manifests
-	laid, err := json.Marshal([]any{a.Namespace, a.Overlay, a.Overlay.Metadata, a.Chart})
+	over := []any{a.Namespace, a.Overlay, a.Overlay.Metadata, a.Chart}
+	if to := a.DefaultNamespace; to.HasMetadata() { // else the key is that of earlier versions, which an inventory may hold
+		over = append(over, to.Labels, to.Annotations)
+	}
+	laid, err := json.Marshal(over)
 	if err != nil {
 		laid = nil // texts, numbers and what was read from JSON always encode
 	}

@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 
@@ -283,10 +284,13 @@ func appliedRevision(cr object.Object, spec applicationSpec) string {
 	}
 	if o := s.OperationState; o != nil && o.Phase == phaseSucceeded && o.SyncResult != nil && isFullSync(readOrder(o.Operation, spec)) {
 		was = *o.SyncResult
+		if !sameMetadata(was.ManagedNamespaceMetadata, spec) {
+			return ""
+		}
 	}
 	var from applicationSource
 	var all []applicationSource
-	if decodeSource(was.Source, &from) != nil || decodeSource(was.Sources, &all) != nil {
+	if decodeInto(was.Source, &from) != nil || decodeInto(was.Sources, &all) != nil {
 		return ""
 	}
 	now, _ := (&reading{}).oneSource(spec)
@@ -297,6 +301,16 @@ func appliedRevision(cr object.Object, spec applicationSpec) string {
 		return was.Revision
 	}
 	return ""
+}
+
+// sameMetadata reports whether an operation was about the labels and annotations that the spec wants of the namespace, if it wants any.
+func sameMetadata(was any, spec applicationSpec) bool {
+	if spec.SyncPolicy == nil || spec.SyncPolicy.ManagedNamespaceMetadata == nil {
+		return true
+	}
+	var had namespaceMetadata
+	now := *spec.SyncPolicy.ManagedNamespaceMetadata
+	return decodeInto(was, &had) == nil && maps.Equal(had.Labels, now.Labels) && maps.Equal(had.Annotations, now.Annotations)
 }
 
 // failedOperation is the newest operation, if it was an automated one that has failed and has no retries left, as long as files come from the same place.
@@ -320,7 +334,7 @@ func failedOperation(cr object.Object, spec applicationSpec) (revision, message 
 func isOfSources(was syncResult, spec applicationSpec) bool {
 	var from applicationSource
 	var all []applicationSource
-	if decodeSource(was.Source, &from) != nil || decodeSource(was.Sources, &all) != nil {
+	if decodeInto(was.Source, &from) != nil || decodeInto(was.Sources, &all) != nil {
 		return false
 	}
 	if len(spec.Sources) > 0 {
@@ -330,7 +344,7 @@ func isOfSources(was syncResult, spec applicationSpec) bool {
 	return sameFiles(from, now)
 }
 
-func decodeSource(from, into any) error {
+func decodeInto(from, into any) error {
 	data, err := json.Marshal(from)
 	if err != nil {
 		return err

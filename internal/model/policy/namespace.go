@@ -9,3 +9,6 @@ type DefaultNamespace struct {
 	Labels, Annotations map[string]string // that it is to bear where it is made
 	FirstLabels         map[string]string // that it gets when it is made, and may lose
 }
+
+// HasMetadata reports whether the namespace is to have labels or annotations, besides those that it may lose.
+func (d DefaultNamespace) HasMetadata() bool { return d.Make && len(d.Labels)+len(d.Annotations) > 0 }
