@@ -19,7 +19,11 @@ const longRollback = `Apply an older revision: the one with the ID of truce app 
 Automated sync is held back, or the next look at Git would undo it: an Application gets
 spec.syncPolicy.automated.enabled: false, a Kustomization the annotation truce.dev/revision. Drift from the older
 revision is corrected in a Kustomization, and reported in an Application. truce app resume lets the app
-follow Git again. argocd refuses a rollback while automated sync is on.`
+follow Git again. argocd refuses a rollback while automated sync is on.
+
+The sync of an Application brings back what the entry was synced from, runs no hooks, as in Argo CD, and leaves
+the spec's sources as they are. Where those differ in more than their revisions (other images or parameters since
+then), the rollback is refused before anything is written: set them back with truce app set, or revert in Git.`
 
 const exampleRollback = `  truce app rollback web
   truce app rollback web 7
@@ -60,7 +64,7 @@ func (r *rollbackFlags) run(ctx context.Context, c *Cluster, args []string) erro
 
 func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dialect.HistoryEntry) error {
 	begin := time.Now()
-	run := dialect.Run{Token: newToken(begin), By: "truce app rollback", Revision: commitOf(to.Revision), Prune: &r.prune}
+	run := dialect.Run{Token: newToken(begin), By: "truce app rollback", Revision: commitOf(to.Revision), Entry: &to.ID, Prune: &r.prune}
 	change := dialect.Change{Pin: &run.Revision, Run: &run}
 	if err := r.edit(ctx, c, view.Edit{App: k, How: view.Alter, Change: change, Force: true}, fmt.Sprintf("goes back to %s (ID %d)", explain.ShortRevision(to.Revision), to.ID)); err != nil {
 		return err

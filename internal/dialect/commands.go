@@ -104,6 +104,7 @@ type Run struct {
 	Token     string // that distinguishes this request from others
 	By        string // who asks
 	Revision  string // instead of what the app follows
+	Entry     *int64 // the ID of the HistoryEntry of which Revision is, for a rollback
 	Prune     *bool
 	DryRun    bool
 	Resources []object.ID // only these; none for all

@@ -1,7 +1,6 @@
 package argocd
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"strconv"
@@ -15,16 +14,12 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/policy"
-	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
 // Commands edits Applications, as the program argocd would (cmd/util/app.go of argo-cd). Its zero value is ready.
 type Commands struct{}
 
 var _ dialect.Commands = Commands{}
-
-// requestInfo is an info of an operation: which request it is about.
-const requestInfo = reader.Ours + "request"
 
 // Edit changes an Application.
 func (Commands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resources, error) {
@@ -305,64 +300,6 @@ func (e *edit) standing(c dialect.Change) {
 		e.Refuse("a revision that is held must be synced")
 	case e.isAutomated():
 		e.Put(false, "spec", "syncPolicy", "automated", "enabled")
-	}
-}
-
-// operation asks for a sync. There is one at a time, as in Argo CD.
-func (e *edit) operation(run *dialect.Run) {
-	if run == nil {
-		return
-	}
-	if e.CR["operation"] != nil {
-		e.Refuse("another operation is already in progress")
-		return
-	}
-	sync := map[string]any{}
-	if run.Revision != "" {
-		sync["revision"] = run.Revision
-	}
-	if run.Prune != nil && *run.Prune {
-		sync["prune"] = true
-	}
-	if run.DryRun {
-		sync["dryRun"] = true
-	}
-	if len(run.Options) > 0 {
-		sync["syncOptions"] = anyStrings(run.Options)
-	}
-	if run.Hooks == hook.SkipHooks {
-		sync["syncStrategy"] = map[string]any{"apply": map[string]any{}}
-	}
-	var only []any
-	for _, id := range run.Resources {
-		r := map[string]any{"group": id.Group, "kind": id.Kind, "name": id.Name}
-		if id.Namespace != "" {
-			r["namespace"] = id.Namespace
-		}
-		only = append(only, r)
-	}
-	if only != nil {
-		sync["resources"] = only
-	}
-	e.CR["operation"] = map[string]any{
-		"sync": sync, "initiatedBy": map[string]any{"username": cmp.Or(run.By, "truce")},
-		"info": []any{map[string]any{"name": requestInfo, "value": run.Token}},
-	}
-}
-
-// terminate ends the operation that is under way, as the server of Argo CD does.
-func (e *edit) terminate(asked bool) {
-	if !asked {
-		return
-	}
-	state, _ := e.CR.At("status", "operationState").(map[string]any)
-	switch {
-	case e.CR["operation"] != nil && !isBegun(e.CR):
-		delete(e.CR, "operation")
-	case state["phase"] == phaseRunning:
-		state["phase"] = phaseTerminating
-	case state["phase"] != phaseTerminating:
-		e.Refuse("no operation is in progress")
 	}
 }
 

@@ -178,7 +178,7 @@ func sameSources(a, b []applicationSource) bool {
 // otherSource takes the source that a rollback brings along, as long as only its revision is another one.
 func (r *reading) otherSource(o *app.SyncRequest, s applicationSource, spec applicationSpec) {
 	now, _ := (&reading{}).oneSource(spec)
-	if s.RepoURL != now.RepoURL || s.Path != now.Path || s.Chart != now.Chart || !sameOptions(s, now) {
+	if !sameFiles(s, now) {
 		r.Unsupported("operation.sync.source", "it is another one than the Application's; change that first")
 	}
 	if o.Revision == "" {
