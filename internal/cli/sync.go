@@ -24,8 +24,9 @@ import (
 const longSync = `Ask the controller to look at the source and run the app now, and wait until it has.
 
 For a Kustomization it sets Flux's annotation reconcile.fluxcd.io/requestedAt, on the source too unless
---with-source=false; for an Application it sets its operation, as argocd does. Then it follows the
-status. --dry-run shows what would change, as truce app diff, and requests nothing.
+--with-source=false; for an Application it sets its operation, as argocd does, with the retries of
+spec.syncPolicy.retry. Then it follows the status. --dry-run shows what would change, as truce app diff, and
+requests nothing.
 
 A sync overrides the loop breaker and every pause for one correction of each field. Of an app with
 contested fields it waits up to 3 seconds more, and prints whether a field was changed back.

@@ -53,13 +53,16 @@ func (e *edit) operation(run *dialect.Run) {
 	if only != nil {
 		sync["resources"] = only
 	}
-	if run.Entry != nil {
-		e.rollback(sync, *run.Entry)
-	}
-	e.CR["operation"] = map[string]any{
+	operation := map[string]any{
 		"sync": sync, "initiatedBy": map[string]any{"username": cmp.Or(run.By, "truce")},
 		"info": []any{map[string]any{"name": requestInfo, "value": run.Token}},
 	}
+	if run.Entry != nil {
+		e.rollback(sync, *run.Entry)
+	} else if retry := e.CR.At("spec", "syncPolicy", "retry"); retry != nil { // as the server of Argo CD does
+		operation["retry"] = object.CloneValue(retry)
+	}
+	e.CR["operation"] = operation
 }
 
 // rollback makes a sync one of an entry of the history, as the server of Argo CD asks for it: what the entry was synced from, without hooks. An entry that

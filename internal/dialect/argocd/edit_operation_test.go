@@ -108,3 +108,28 @@ func TestARollbackThatASyncDoesNotBringBackIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestASyncIsTriedAgainAsTheSpecSays: as from the server of Argo CD, an operation has the spec's retries.
+func TestASyncIsTriedAgainAsTheSpecSays(t *testing.T) {
+	for name, c := range map[string]struct {
+		policy string
+		retry  any
+		tries  int64
+	}{
+		"retries":    {"{retry: {limit: 3, backoff: {duration: 10s}}}", map[string]any{"limit": int64(3), "backoff": map[string]any{"duration": "10s"}}, 3},
+		"no retries": {"{automated: {}}", nil, 0},
+	} {
+		before := decoded(t, strings.Replace(edited, "{automated: {prune: true, selfHeal: true}}", c.policy, 1))
+		got, err := argocd.Commands{}.Edit(dialect.Resources{App: before}, dialect.Change{Run: &dialect.Run{Token: "t"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(c.retry, got.App.At("operation", "retry")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+		request := argocd.Applications{}.App(got.App, policy.Policy{}).SyncRequest
+		if request.Retry > 0 != (c.retry != nil) || c.tries > 0 && request.Backoff.Limit != c.tries {
+			t.Errorf("%s: tried again after %s, %d times", name, request.Retry, request.Backoff.Limit)
+		}
+	}
+}
