@@ -6,9 +6,10 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 )
 
-const longSuspend = `Suspend reconciliation of apps: spec.suspend of a Kustomization, spec.syncPolicy.automated.enabled: false of an
-Application. Until truce app resume, drift is reported and nothing is written. The running controller reacts
-at once.`
+const longSuspend = `Suspend reconciliation of apps: a Kustomization or a HelmRelease gets spec.suspend: true, an Application the
+annotation argocd.argoproj.io/skip-reconcile: "true". Until truce app resume, drift is reported and nothing is
+written; what is requested of an Application waits, and one that is deleted stays, with its objects. The running
+controller reacts at once.`
 
 const longResume = `Resume reconciliation of apps, also after truce app rollback. Drift is corrected at once.`
 
