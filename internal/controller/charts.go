@@ -82,7 +82,7 @@ func originOf(s dialect.Source) app.SourceKey {
 	return s.Chart.From.Own()
 }
 
-// awaitChartSource reports whether nothing is known of the source of a HelmChart yet, which is not suspended.
+// awaitChartSource reports whether nothing is known of the source of a HelmChart yet.
 func (c *Controller) awaitChartSource(s dialect.Source) bool {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
@@ -94,7 +94,7 @@ func (c *Controller) awaitChartSource(s dialect.Source) bool {
 		return c.isListing()
 	}
 	own := e.front.Source(e.cr)
-	return !own.Static && !own.Suspended && e.state.Artifact.Files == nil && e.state.Err == nil
+	return !own.Static && e.state.Artifact.Files == nil && e.state.Err == nil
 }
 
 // chartArtifact is the artifact of a HelmChart.

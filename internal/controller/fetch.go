@@ -32,12 +32,9 @@ func (c *Controller) fetch(ctx context.Context, f dialect.Sources, cr object.Obj
 
 // fetchFiles brings the files of a source, with those that it includes.
 func (c *Controller) fetchFiles(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) (source.Artifact, error) {
-	spec, err := c.sourceSpec(ctx, f, cr, s)
+	spec, err := c.allowedSpec(ctx, f, cr, s)
 	if err != nil {
 		return source.Artifact{}, err
-	}
-	if spec.Kind == source.Git && isLocal(spec.URL) && c.LocalSources != AllowLocal {
-		return source.Artifact{}, &source.Error{Op: "fetch", Subject: spec.URL, Reason: source.NotSupported, Err: errLocal}
 	}
 	if spec.Kind == source.Git {
 		c.watchLocal(ctx, s.Key, spec.URL)
@@ -54,6 +51,15 @@ func (c *Controller) fetchFiles(ctx context.Context, f dialect.Sources, cr objec
 	return source.Artifact{}, err
 }
 
+// allowedSpec says what to fetch for a source, if the controller may.
+func (c *Controller) allowedSpec(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source) (source.Spec, error) {
+	spec, err := c.sourceSpec(ctx, f, cr, s)
+	if err == nil && spec.Kind == source.Git && isLocal(spec.URL) && c.LocalSources != AllowLocal {
+		err = &source.Error{Op: "fetch", Subject: spec.URL, Reason: source.NotSupported, Err: errLocal}
+	}
+	return spec, err
+}
+
 // lastVerified fetches and verifies the revision that the status names again, if the newest one is not verified and no artifact is at hand, as after a
 // restart.
 func (c *Controller) lastVerified(ctx context.Context, cr object.Object, s dialect.Source, spec source.Spec, failed error) (source.Artifact, bool) {
@@ -62,19 +68,30 @@ func (c *Controller) lastVerified(ctx context.Context, cr object.Object, s diale
 	if !errors.As(failed, &e) || !isUnverified(e) || revision == "" || c.hasArtifact(s.Key) {
 		return source.Artifact{}, false
 	}
+	at, pinned := pinnedTo(spec, revision)
+	if !pinned {
+		return source.Artifact{}, false
+	}
+	got, err := c.Fetcher.Fetch(ctx, at)
+	got.Revision = revision
+	return got, err == nil
+}
+
+// pinnedTo is the Spec of one revision; false for a source of which no former one can be asked for.
+func pinnedTo(spec source.Spec, revision string) (source.Spec, bool) {
 	at := revision[strings.LastIndex(revision, "@")+1:]
 	_, hash, _ := strings.Cut(at, ":")
 	switch {
-	case hash == "" || spec.Verify.Tag:
-		return source.Artifact{}, false // a tag may have moved, and its former object is not to be had
+	case hash == "" || spec.Verify.Tag: // a tag may have moved, and its former object is not to be had
+		return spec, false
 	case spec.Kind == source.Git:
 		spec.Ref = source.Ref{Branch: spec.Ref.Branch, Commit: hash}
-	default:
+	case spec.Kind == source.OCI:
 		spec.Ref = source.Ref{Name: at}
+	default:
+		return spec, false
 	}
-	got, err := c.Fetcher.Fetch(ctx, spec)
-	got.Revision = revision
-	return got, err == nil
+	return spec, true
 }
 
 // isUnverified reports whether a signature is what was wrong. Flux has a word of its own for that of an artifact in a registry.

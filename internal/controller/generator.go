@@ -36,10 +36,12 @@ func (c *Controller) reconcileGenerator(ctx context.Context, cr object.Object, s
 		return 0
 	case s.Deleting:
 		return c.releaseDeleted(ctx, s.Key, cr, s)
-	case s.Suspended:
+	case s.Suspended && c.hasGenerated(s.Key):
 		return 0
 	case waits:
 		return listingWait // the first look at a source has this one looked at
+	case s.Suspended:
+		return c.reconcileDisabled(ctx, s)
 	}
 	begin := time.Now()
 	next := dialect.SourceState{Generation: s.Generation, Request: s.Request, At: begin}
@@ -68,7 +70,7 @@ func (c *Controller) awaitInputs(s dialect.Source) bool {
 	}
 	return slices.ContainsFunc(s.Recipe.Sources, func(in recipe.Input) bool {
 		e := c.sourceSet[in.From]
-		return e != nil && e.cr != nil && e.state.Artifact.Files == nil && e.state.Err == nil && !e.front.Source(e.cr).Suspended
+		return e != nil && e.cr != nil && e.state.Artifact.Files == nil && e.state.Err == nil
 	})
 }
 
@@ -191,7 +193,7 @@ func (c *Controller) awaitGenerated(s dialect.Source) bool {
 		return c.isListing() // its end enqueues what waits
 	}
 	e := c.sourceSet[s.Maker]
-	return len(e.state.Generated.Made) == 0 && e.state.Err == nil && !e.front.Source(e.cr).Suspended
+	return len(e.state.Generated.Made) == 0 && e.state.Err == nil
 }
 
 // generated is the artifact of an ExternalArtifact that truce makes; false for one that another controller makes.

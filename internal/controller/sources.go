@@ -127,8 +127,8 @@ func (c *Controller) awaitSource(key app.SourceKey) time.Duration {
 	defer c.mu.RUnlock()
 	e := c.sourceSet[key]
 	if e != nil {
-		awaited := !e.wanted.IsZero() || e.state.Artifact.Files == nil && e.state.Err == nil
-		if awaited && (e.cr == nil || !e.front.Source(e.cr).Suspended) {
+		asked := !e.wanted.IsZero() && (e.cr == nil || !e.front.Source(e.cr).Suspended)
+		if asked || e.state.Artifact.Files == nil && e.state.Err == nil {
 			return comingPause
 		}
 		return 0
@@ -232,11 +232,11 @@ func (c *Controller) reconcileSource(ctx context.Context, key app.SourceKey) tim
 	case s.Recipe != nil:
 		return c.reconcileGenerator(ctx, cr, s)
 	case s.Deleting:
-		return max(c.reportUnfetched(ctx, key, "is being deleted"), c.releaseDeleted(ctx, key, cr, s))
-	case s.Suspended:
-		return c.reportUnfetched(ctx, key, "is suspended")
+		return max(c.reportUnfetched(key, "is being deleted"), c.releaseDeleted(ctx, key, cr, s))
 	}
-	s.Key = key
+	if s.Key = key; s.Suspended {
+		return c.reconcileSuspended(ctx, f, cr, s)
+	}
 	if s.Static && key.IsOwn() {
 		_ = c.setSourceState(ctx, key, s.UID, dialect.SourceState{Generation: s.Generation, Request: s.Request, At: time.Now()}) // logged, and written with its next change
 		return 0
@@ -279,14 +279,22 @@ func (c *Controller) entryOf(key app.SourceKey, uid string) *sourceEntry {
 	return e
 }
 
-// setSourceState keeps the outcome of a look at the custom resource with a uid (entryOf). A failed fetch keeps the artifact that was there, or the last verified one that it found; a new revision wakes the apps. The error is that
-// the source's status could not be written.
+// setSourceState keeps the outcome, and writes the status of the source. The error is that it could not be written.
 func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, uid string, next dialect.SourceState) error {
+	if !c.keepSourceState(key, uid, next) {
+		return nil
+	}
+	return c.writeSourceStatus(ctx, key)
+}
+
+// keepSourceState keeps the outcome of a look at the custom resource with a uid, and reports whether that is still the one that says what the source is (entryOf).
+// A failed fetch keeps the artifact that was there, or the last verified one that it found; a new revision enqueues the apps.
+func (c *Controller) keepSourceState(key app.SourceKey, uid string, next dialect.SourceState) (kept bool) {
 	c.mu.Lock()
 	e := c.entryOf(key, uid)
 	if e == nil {
 		c.mu.Unlock()
-		return nil
+		return false
 	}
 	news := next.Err == nil && (e.state.Artifact.Digest != next.Artifact.Digest || e.state.Artifact.Revision != next.Artifact.Revision)
 	first := (e.state.Err == nil) != (next.Err == nil) && (e.state.Artifact.Files == nil || e.cr == nil) // see withFetch
@@ -313,7 +321,7 @@ func (c *Controller) setSourceState(ctx context.Context, key app.SourceKey, uid 
 	for _, t := range c.targets.all() {
 		t.engine.SourceLooked(key)
 	}
-	return c.writeSourceStatus(ctx, key)
+	return true
 }
 
 // withArtifact is an outcome with the artifact that was there, if it is a failure that has found none.

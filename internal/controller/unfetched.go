@@ -60,20 +60,20 @@ func (c *Controller) reportUnknown(ctx context.Context, key app.SourceKey) time.
 	if _, cr := c.sourceResource(key); cr != nil {
 		return comingPause // the list has shown it meanwhile
 	}
-	return c.reportUnfetched(ctx, key, "is not in the cluster")
+	return c.reportUnfetched(key, "is not in the cluster")
 }
 
-// reportUnfetched reports to the apps that read another revision of a source why it is not fetched: they wait for the first look.
-func (c *Controller) reportUnfetched(ctx context.Context, key app.SourceKey, why string) time.Duration {
+// reportUnfetched reports to the apps of a source without an artifact, or that read another revision of it, why it is not fetched: they wait for the first look.
+func (c *Controller) reportUnfetched(key app.SourceKey, why string) time.Duration {
 	c.mu.RLock()
 	e := c.sourceSet[key]
-	known, listing := e != nil && e.base != (app.SourceKey{}), c.isListing()
+	known, listing := e != nil && (e.base != (app.SourceKey{}) || e.cr != nil && e.state.Artifact.Files == nil), c.isListing()
 	c.mu.RUnlock()
 	if listing {
 		return listingWait
 	}
 	if known {
-		_ = c.setSourceState(ctx, key, "", dialect.SourceState{Err: fmt.Errorf("%s %s", key.Own(), why), At: time.Now()}) // it has no status
+		c.keepSourceState(key, "", dialect.SourceState{Err: fmt.Errorf("%s %s", key.Own(), why), At: time.Now()})
 	}
 	return 0
 }

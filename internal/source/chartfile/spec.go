@@ -16,6 +16,11 @@ const layerType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 // exactForm is one version. Everything else is a range.
 var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
 
+// IsExact reports whether a version of a chart is one, and no range.
+func IsExact(version string) bool {
+	return exactForm.MatchString(version) || strings.HasPrefix(version, "@")
+}
+
 // ChartSpec says what to fetch for one chart of a repository, given what to fetch for the repository itself: a registry (source.OCI), or one with an index.
 // A version of a registry's may also be a tag, as in ":latest", or a digest, as in "@sha256:…".
 func ChartSpec(repository source.Spec, name, version string) source.Spec {
