@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -60,7 +61,25 @@ func (c *Controller) reconcileGenerator(ctx context.Context, cr object.Object, s
 	if written != nil || untold != nil {
 		return retrySource
 	}
-	return s.Interval // what the sources hold is made into nothing else until they change
+	return c.pauseGenerator(s, next.Err)
+}
+
+// pauseGenerator is the pause after a look at an ArtifactGenerator: its interval, since what its sources hold is made into nothing else until they
+// change. A failure that another spec alone can end is no exception. Any other may have been the machine's: the same is tried again soon, and then less often.
+func (c *Controller) pauseGenerator(s dialect.Source, err error) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.sourceSet[s.Key]
+	var why *source.Error
+	switch {
+	case e == nil:
+		return 0
+	case err == nil, len(s.Problems) > 0, errors.As(err, &why) && why.Reason == source.AccessDenied:
+		e.failures = 0
+		return s.Interval
+	}
+	e.failures++
+	return min(retrySource<<min(e.failures-1, 8), max(s.Interval, time.Second))
 }
 
 // awaitInputs reports whether nothing is known yet of a source that is about to be looked at. The caller holds mu.

@@ -147,7 +147,7 @@ func (c *Controller) reconcileDisabled(ctx context.Context, s dialect.Source) ti
 		c.Log.Warn("generate", "source", s.Key.String(), "error", next.Err.Error())
 	}
 	if err != nil {
-		return retrySource
+		return c.pauseGenerator(s, err)
 	}
 	return 0
 }

@@ -1,0 +1,50 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/source"
+)
+
+// TestABuildThatFailedIsTriedAgainSoon has a stored copy of a source damaged: the copy that is fetched in its place has the same revision and digest.
+func TestABuildThatFailedIsTriedAgainSoon(t *testing.T) {
+	c, of, made, generator := generating(t, map[string]string{"a": "1"})
+	sound := c.sourceSet[of].state.Artifact
+	look := func() time.Duration { return c.reconcileSource(t.Context(), generator.source.Key) }
+	c.sourceSet[of].state.Artifact.Files = struct{ source.Tree }{sound.Files} // which cannot be copied
+	var pauses []time.Duration
+	for range 3 {
+		pauses = append(pauses, look())
+	}
+	for range 20 {
+		look()
+	}
+	pauses = append(pauses, look())
+	if diff := cmp.Diff([]time.Duration{15 * time.Second, 30 * time.Second, time.Minute, time.Hour}, pauses); diff != "" {
+		t.Errorf("pauses (-want +got):\n%s", diff)
+	}
+	c.sourceSet[of].state.Artifact = sound
+	if again := look(); again != time.Hour {
+		t.Errorf("after the end of the failure it is looked at again after %s", again)
+	}
+	c.reconcileSource(t.Context(), made)
+	if _, err := c.Artifact(made); err != nil {
+		t.Error(err)
+	}
+
+	// What another spec alone can end is not tried again.
+	generator.source.Recipe.Sources[0].From.Namespace = "other"
+	c.Tenancy.References = tenancy.SameNamespace
+	if again := look(); again != time.Hour {
+		t.Errorf("what is not allowed is tried again after %s", again)
+	}
+	c.Tenancy.References, generator.source.Problems = "", []app.Problem{{Field: "spec.sources", Reason: "required"}}
+	if again := look(); again != time.Hour {
+		t.Errorf("what is refused is tried again after %s", again)
+	}
+}
