@@ -107,6 +107,27 @@ func TestACountThatIsGoneFromACustomResourceIsPutBack(t *testing.T) {
 	}
 }
 
+// TestACountThatAPersonSetsOnACustomResourceStays: as that of a Deployment, where Git names none, and no autoscaler means it.
+func TestACountThatAPersonSetsOnACustomResourceStays(t *testing.T) {
+	w := offWorld(t, "-- app/crew.yaml --\n"+crewOf("Crew", "web", "workers: {count: 8, shift: day}"))
+	crews := w.defineCrews("Crew", "")
+	d := w.Watch(t, crews, w.ns, "web")
+	w.start(policy.Policy{})
+	w.app("app", "./app", everyFiveSeconds)
+	w.ready("app")
+	w.edit("app/crew.yaml", "count: 8, ", "")
+	w.ready("app")
+	w.kubectl("patch", "crews."+w.ns+".example.com/web", "--type=merge", `-p={"spec":{"workers":{"count":10}}}`)
+	w.held(appKeyOf("Kustomization", w.ns, "app"), ".spec.workers.count", "kubectl-patch", "Git names no count")
+	w.edit("app/crew.yaml", "colour: red", "colour: blue")
+	w.ready("app")
+	w.await(d, func(o *unstructured.Unstructured) bool { return colour(o) == "blue" })
+	crewFloor(t, d, 8)
+	if n := crew(d.Newest()); n != 10 {
+		t.Errorf("the count is %d, want the person's 10", n)
+	}
+}
+
 // within runs a command that is ended after a time; its exit code is -1 then.
 func (w *world) within(d time.Duration, args ...string) (int, string) {
 	w.t.Helper()

@@ -27,10 +27,8 @@ func judgeAdded(in Input, d compare.Difference, a compare.Addition) (Finding, ti
 	if in.Switches.Stops(in.Live, d.Path, d.Live.Reveal()) {
 		return stopped(in, d), time.Time{}
 	}
-	left := ""
-	if leavesCount(in, d.Path) {
-		left = "set by " + d.Writer.String() + "; Git names no count, and without one the default would hold: it stays"
-	} else {
+	left := reasonToLeaveCount(in, d)
+	if left == "" {
 		left = reasonToLeave(in.Policy.Additions, a, d.Writer.String())
 	}
 	why := reasonToWait(in)
@@ -58,6 +56,20 @@ func stopped(in Input, d compare.Difference) Finding {
 		Reason: fmt.Sprintf("suspended by %s: %s is set, and Git does not name it; it stays until it is removed by hand, or Git names it", by, at),
 		Remedy: "to resume: kubectl edit " + inKubectl(in) + ", and remove the line",
 	}
+}
+
+// reasonToLeaveCount says why an addition that is a workload's count, has it, or may be it, stays whatever the policy is; empty for any other.
+func reasonToLeaveCount(in Input, d compare.Difference) string {
+	_, named := field.ValueAt(in.Desired, in.Count)
+	_, there := field.ValueAt(in.Live, in.Count)
+	_, whole := d.Live.Reveal().(int64)
+	switch {
+	case len(in.Count) > 0 && !named && there && field.HasPrefix(in.Count, d.Path):
+		return "set by " + d.Writer.String() + "; Git names no count, and without one the default would hold: it stays"
+	case in.CountHidden && whole && field.HasPrefix(d.Path, field.NewPath("spec")):
+		return "set by " + d.Writer.String() + "; it may be the count, as the CustomResourceDefinition, which says where that is, may not be read: it stays"
+	}
+	return ""
 }
 
 // reasonToLeave says why an addition is only reported; empty where it may go.

@@ -113,7 +113,7 @@ func unnamedCount(in Input) []Finding {
 func isCountDecided(in Input) bool {
 	return slices.ContainsFunc(in.Claims, func(c claim.Claim) bool { return c.Path.Equals(in.Count) }) ||
 		slices.ContainsFunc(in.Ignored, func(c ignore.Covered) bool { return field.HasPrefix(in.Count, c.Path) }) ||
-		slices.ContainsFunc(in.Compared.Added, func(a compare.Addition) bool { return a.Path.Equals(in.Count) })
+		slices.ContainsFunc(in.Compared.Added, func(a compare.Addition) bool { return field.HasPrefix(in.Count, a.Path) })
 }
 
 // builtInCount reports whether the API server itself starts the count of the kind with 1.

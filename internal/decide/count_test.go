@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
@@ -55,6 +56,39 @@ func TestWhatBecomesOfACount(t *testing.T) {
 		}
 		if got := changeCount(c.d, c.c); got != c.remedy {
 			t.Errorf("%s: remedy %q, want %q", name, got, c.remedy)
+		}
+	}
+}
+
+// TestWhatMayBeTheCountOfACustomResourceStays: without a default the field would be gone, and nothing could scale the resource any more.
+func TestWhatMayBeTheCountOfACustomResourceStays(t *testing.T) {
+	spec := func(v map[string]any) object.Object {
+		return object.Object{"apiVersion": "example.com/v1", "kind": "Crew", "metadata": map[string]any{"name": "web"}, "spec": v}
+	}
+	live := spec(map[string]any{"workers": map[string]any{"count": int64(10), "shift": "day"}, "colour": "red"})
+	shift := spec(map[string]any{"workers": map[string]any{"shift": "day"}})
+	count := field.NewPath("spec", "workers", "count")
+	const is, mayBe = "Git names no count", "it may be the count"
+	for name, c := range map[string]struct {
+		git    object.Object
+		count  field.Path
+		hidden bool
+		added  field.Path
+		want   string
+	}{
+		"the count":                        {shift, count, false, count, is},
+		"what has the count":               {spec(map[string]any{}), count, false, field.NewPath("spec", "workers"), is},
+		"another field":                    {shift, count, false, field.NewPath("spec", "colour"), ""},
+		"a number that is no count":        {shift, nil, false, count, ""},
+		"a number, and the CRD is hidden":  {shift, nil, true, count, mayBe},
+		"a text, and the CRD is hidden":    {shift, nil, true, field.NewPath("spec", "colour"), ""},
+		"Git's map, which has Git's count": {live, count, false, field.NewPath("spec", "workers"), ""},
+	} {
+		v, _ := field.ValueAt(live, c.added)
+		d := compare.Difference{Path: c.added, Kind: compare.Added, Live: redact.HideValue(v)}
+		got := reasonToLeaveCount(Input{Desired: c.git, Live: live, Count: c.count, CountHidden: c.hidden}, d)
+		if c.want == "" && got != "" || !strings.Contains(got, c.want) {
+			t.Errorf("%s: left because %q, want %q", name, got, c.want)
 		}
 	}
 }

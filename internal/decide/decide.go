@@ -120,10 +120,12 @@ type Input struct {
 	Compared compare.Result
 	Claims   []claim.Claim
 	Count    field.Path // where the kind keeps the count that can be scaled; nil: it has none, or it is not known
-	Ignored  []ignore.Covered
-	Witness  attribution.Statements
-	Past     compare.Past
-	Mutators mutation.Mutators // looked up where the baseline is mutated
+	// CountHidden says that Count is not known because the kind's definition may not be read.
+	CountHidden bool
+	Ignored     []ignore.Covered
+	Witness     attribution.Statements
+	Past        compare.Past
+	Mutators    mutation.Mutators // looked up where the baseline is mutated
 	// Catalogue knows which mutators have a claim to the fields that they change; nil for none.
 	Catalogue *claim.Catalogue
 	Memory    fight.Memory

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // declareClaims registers what the revision's objects claim, before anything is applied.
@@ -67,14 +68,32 @@ func (e *Engine) claimants(id object.ID) []claim.Claimant {
 func (w *objectReconcile) findClaims(ctx context.Context) ([]claim.Claim, field.Path, error) {
 	s := claim.Subject{Desired: w.snap.desired, Live: w.live, Owners: w.owners}
 	by := w.engine.claimants(w.managed.id)
-	if len(by) > 0 || w.snap.state.isChanged() && w.live != nil {
+	w.countHidden = false
+	if len(by) > 0 || w.live != nil && (w.snap.state.isChanged() || w.isSpecAddedTo()) {
 		var err error
 		s.Scale, err = w.engine.scales.of(ctx, w.engine.Scale, w.snap.gvk)
-		if err != nil && (len(by) > 0 || !errors.Is(err, apply.ErrForbidden)) {
+		w.countHidden = errors.Is(err, apply.ErrForbidden)
+		if err != nil && (len(by) > 0 || !w.countHidden) {
 			return nil, nil, fmt.Errorf("find where it keeps its count: %w", err)
 		}
 	}
 	return w.engine.Catalogue().On(s, by), s.Count(), nil
+}
+
+// isSpecAddedTo reports whether another manager has set a field in the spec of a custom resource that Git does not name: it may be the count.
+func (w *objectReconcile) isSpecAddedTo() bool {
+	if desired.IsBuiltInGroup(w.snap.gvk.Group) {
+		return false
+	}
+	return slices.ContainsFunc(w.owners, func(o ownership.Entry) bool {
+		if o.Subresource != "" || o.IsApply(ownership.Manager) || o.IsApply(ownership.Handover) {
+			return false
+		}
+		return slices.ContainsFunc(o.Fields.Below(field.NewPath("spec")), func(p field.Path) bool {
+			_, named := field.ValueAt(w.snap.desired, p)
+			return !named
+		})
+	})
 }
 
 // claimable lists the kinds that may claim what the plan corrects. What a person has written is no decision of a claimant that the watches

@@ -43,7 +43,7 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 	}
 	in := decide.Input{
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Expired: isExpired(w.snap.expires, w.engine.Now()), Owners: w.owners, Changed: w.snap.state.isChanged(),
-		Claims: claims, Count: count, Ignored: ignored, Prerequisite: w.missing,
+		Claims: claims, Count: count, CountHidden: w.countHidden, Ignored: ignored, Prerequisite: w.missing,
 		Memory: w.snap.memory, Request: w.snap.request, Policy: w.app.Policy, Adoption: w.app.Adoption, Switches: w.engine.Switches, Hasher: w.engine.Hasher, Now: w.engine.Now(),
 		Failure: w.failure(), Open: w.snap.open, Arrived: w.arrived,
 		Deployed: w.snap.isUnrecorded(), Treatment: w.treatment, Adopted: w.snap.adoption != "" && w.snap.adoption == w.app.Adoption.ID(),

@@ -1,9 +1,13 @@
 package reconcile
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -49,6 +53,60 @@ func TestTheCountOfAnAutoscalerIsRemembered(t *testing.T) {
 			}
 			if last, before := r.memory.LastValue(path), r.memory.PreviousValue(path); last != c.last || before != c.before {
 				t.Errorf("remembered: %v, before that %v; want %v and %v: %s", last, before, c.last, c.before, c.reason)
+			}
+		})
+	}
+}
+
+// TestWhereTheCountIsIsAskedForWhatOthersHaveSet: what a person sets on a custom resource may be its count, though no autoscaler means it.
+func TestWhereTheCountIsIsAskedForWhatOthersHaveSet(t *testing.T) {
+	at := field.NewPath("spec", "workers", "count")
+	crew := func(count any) object.Object {
+		o := object.Object{"apiVersion": "example.com/v1", "kind": "Crew", "metadata": map[string]any{"name": "web", "namespace": "shop"}, "spec": map[string]any{"colour": "red"}}
+		if count != nil {
+			field.SetValue(o, at, count)
+		}
+		return o
+	}
+	by := func(manager, operation, subresource, name string) map[string]any {
+		return map[string]any{
+			"manager": manager, "operation": operation, "subresource": subresource, "apiVersion": "example.com/v1", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"f:spec": map[string]any{"f:workers": map[string]any{name: map[string]any{}}}},
+		}
+	}
+	forbidden := fmt.Errorf("crews: %w", apply.ErrForbidden)
+	for name, c := range map[string]struct {
+		git    object.Object
+		entry  map[string]any
+		answer error
+		want   field.Path
+		hidden bool
+	}{
+		"a person":              {crew(nil), by("kubectl-patch", "Update", "", "f:count"), nil, at, false},
+		"the CRD is hidden":     {crew(nil), by("kubectl-patch", "Update", "", "f:count"), forbidden, nil, true},
+		"Git names it":          {crew(int64(8)), by("kubectl-patch", "Update", "", "f:count"), errors.New("asked"), nil, false},
+		"truce":                 {crew(nil), by(ownership.Manager, "Apply", "", "f:count"), errors.New("asked"), nil, false},
+		"truce as it was ceded": {crew(nil), by(ownership.Handover, "Apply", "", "f:count"), errors.New("asked"), nil, false},
+		"a subresource":         {crew(nil), by("kubectl", "Update", "scale", "f:count"), errors.New("asked"), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			live := crew(int64(10))
+			live.Metadata()["managedFields"] = []any{c.entry}
+			owners, err := ownership.Entries(live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Now: time.Now, Scale: func(context.Context, object.GVK) (field.Path, error) {
+				if c.answer != nil {
+					return nil, c.answer
+				}
+				return at, nil
+			}}, nil)
+			w := &objectReconcile{engine: e, managed: &managedObject{id: live.ID()}, live: live, owners: owners, snap: snapshot{gvk: live.GVK(), desired: c.git}}
+			w.snap.state.apply()
+			_, count, err := w.findClaims(t.Context())
+			if err != nil || !count.Equals(c.want) || w.countHidden != c.hidden {
+				t.Errorf("the count is at %v (hidden: %t), error %v; want %v (hidden: %t)", count, w.countHidden, err, c.want, c.hidden)
 			}
 		})
 	}

@@ -71,12 +71,14 @@ type objectReconcile struct {
 	missing   string           // what would have to exist before an absent object could be created
 
 	// What compare leaves for decide.
-	input    decide.Input
-	added    []compare.Addition          // fields that others have added
-	taken    map[string]ownership.Writer // who had added the fields that truce owns now, in order to remove them
-	claims   []claim.Claim               // on the object
-	noDryRun bool                        // no dry run can show what an apply would leave
-	rebased  bool                        // the baseline is another one than at the last comparison
+	input  decide.Input
+	added  []compare.Addition          // fields that others have added
+	taken  map[string]ownership.Writer // who had added the fields that truce owns now, in order to remove them
+	claims []claim.Claim               // on the object
+	// countHidden says that the definition of the kind, which says where its count is, may not be read.
+	countHidden bool
+	noDryRun    bool // no dry run can show what an apply would leave
+	rebased     bool // the baseline is another one than at the last comparison
 
 	// What decide leaves for write.
 	plan      decide.Plan
