@@ -46,6 +46,8 @@ type pruneRun struct {
 	propagation hook.Propagation
 	awaits      bool // what is deleted stays in the inventory until it is gone
 	order       pruneWaits
+	limit       waitLimit
+	late        string // which objects were still there after the limit; empty for none
 }
 
 func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
@@ -190,7 +192,7 @@ func (s *pruneRun) deletePlanned(ctx context.Context, plan decide.PrunePlan) err
 		if err := s.deleteWave(ctx, wave); err != nil {
 			return err
 		}
-		if i == len(waves)-1 && s.order != awaitEachWave {
+		if i == len(waves)-1 && !s.order.awaitsLast() {
 			break
 		}
 		if err := s.awaitGone(ctx, wave); err != nil {

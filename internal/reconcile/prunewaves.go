@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/cluster/live"
@@ -25,6 +26,7 @@ const (
 	awaitNothing  pruneWaits = ""
 	awaitNextWave pruneWaits = "between waves" // a sync wave is deleted when the one before it is gone
 	awaitEachWave pruneWaits = "each wave"     // the same, and hooks follow when the last one is gone
+	awaitAtEnd    pruneWaits = "at the end"    // all is deleted at once, and hooks follow when it is gone
 )
 
 func pruneWaitsOf(a app.App) pruneWaits {
@@ -35,6 +37,18 @@ func pruneWaitsOf(a app.App) pruneWaits {
 		return awaitEachWave
 	}
 	return awaitNextWave
+}
+
+// splits reports whether waves are deleted one after the other.
+func (w pruneWaits) splits() bool { return w == awaitNextWave || w == awaitEachWave }
+
+// awaitsLast reports whether what is deleted last is waited for too.
+func (w pruneWaits) awaitsLast() bool { return w == awaitEachWave || w == awaitAtEnd }
+
+// waitLimit says how long objects are waited for to be gone. Its zero value is without an end.
+type waitLimit struct {
+	since   time.Time // or since an object was deleted, if that was later
+	timeout time.Duration
 }
 
 // pruneWave is what is deleted at once, or has been already.
@@ -59,7 +73,7 @@ func (s *pruneRun) wavesOf(plan decide.PrunePlan) []pruneWave {
 	})
 	var out []pruneWave
 	for i, id := range all {
-		if i == 0 || s.order != awaitNothing && !s.sameWave(all[i-1], id) {
+		if i == 0 || s.order.splits() && !s.sameWave(all[i-1], id) {
 			out = append(out, pruneWave{})
 		}
 		last := &out[len(out)-1]
@@ -91,9 +105,10 @@ func (s *pruneRun) deleteWave(ctx context.Context, wave pruneWave) error {
 }
 
 // awaitGone returns nil when what a wave has deleted is gone. Else the error is InProgress, and the end of an object enqueues the app; until then the
-// inventory has the object.
+// inventory has the object. Objects that are there after the limit are not waited for any more: late names them.
 func (s *pruneRun) awaitGone(ctx context.Context, wave pruneWave) error {
 	var waits hooks.WaitErrors
+	until := s.limit.since
 	for _, id := range slices.Concat(wave.ids, wave.ending) {
 		now, err := s.readEntry(ctx, s.entries[id])
 		if err != nil && !errors.Is(err, live.ErrUnknownKind) {
@@ -103,6 +118,9 @@ func (s *pruneRun) awaitGone(ctx context.Context, wave pruneWave) error {
 			continue
 		}
 		s.forget = slices.DeleteFunc(s.forget, func(f object.ID) bool { return f == id })
+		if at := deletionTime(now.Live); at.After(until) {
+			until = at
+		}
 		waits = append(waits, hooks.WaitError{
 			Check: health.Check{ID: id, Version: s.targets[id].GVK.Version}, For: hooks.ForAbsence, Text: "waiting until " + id.String() + " is gone",
 		})
@@ -110,8 +128,25 @@ func (s *pruneRun) awaitGone(ctx context.Context, wave pruneWave) error {
 	if len(waits) == 0 {
 		return nil
 	}
+	if s.limit.timeout > 0 {
+		until = until.Add(s.limit.timeout)
+		if !s.engine.Now().Before(until) {
+			s.late = "timeout " + waits.Error()
+			return nil
+		}
+		for i := range waits {
+			waits[i].Until = until
+		}
+	}
 	s.engine.awaitHook(s.app, &hookWaitError{WaitErrors: waits, access: s.access})
 	return &stageError{report.InProgress, waits}
+}
+
+// deletionTime is when an object is deleted that is still there; zero for unknown.
+func deletionTime(o object.Object) time.Time {
+	text, _ := o.At("metadata", "deletionTimestamp").(string)
+	at, _ := time.Parse(time.RFC3339, text)
+	return at
 }
 
 // endWaits has the app enqueued no more by what it has waited for.

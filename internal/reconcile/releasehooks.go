@@ -69,10 +69,15 @@ func (r *appRun) advanceHooks(ctx context.Context, run hooks.Runner, runs map[in
 		return err
 	}
 	e.awaitHook(key, &hookWaitError{WaitErrors: waits, access: r.access, judge: run.Health})
-	if r.report.Again = 0; !waits.Until().IsZero() {
-		r.report.Again = max(waits.Until().Sub(e.Now()), minWait)
-	}
+	r.lookAgain(waits)
 	return &stageError{report.InProgress, waits}
+}
+
+// lookAgain has the app run again when the first of some waits is over. An event enqueues it before that.
+func (r *appRun) lookAgain(waits hooks.WaitErrors) {
+	if r.report.Again = 0; !waits.Until().IsZero() {
+		r.report.Again = max(waits.Until().Sub(r.engine.Now()), minWait)
+	}
 }
 
 // Record implements hooks.Recorder.

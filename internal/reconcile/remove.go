@@ -52,13 +52,14 @@ func (e *Engine) Remove(ctx context.Context, a app.App) (deleted []object.ID, aw
 		return nil, nil, e.saveAfterPrune(ctx, saved, err)
 	}
 	run := e.newPruneRun(a, before)
+	removal.awaitTermination(run)
 	err = run.execute(ctx, &saved, left)
 	deleted = run.deletedIDs()
 	if err == nil && a.AwaitTermination {
 		awaited, err = run.stillTerminating(ctx, &saved)
 	}
 	if err == nil {
-		err = removal.end(ctx, &saved)
+		err = removal.end(ctx, run.late, &saved)
 	}
 	if err != nil {
 		return deleted, awaited, e.saveAfterPrune(ctx, saved, err)

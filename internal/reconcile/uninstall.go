@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing/fstest"
 	"time"
 
@@ -80,8 +81,10 @@ func (r *appRun) uninstallRelease(ctx context.Context) error {
 	if err := r.beforeObjects(ctx); err != nil {
 		return err
 	}
+	late := ""
 	if r.chart.stored[0].Stage != hook.After {
-		if err := r.deleteObjects(ctx); err != nil {
+		var err error
+		if late, err = r.deleteObjects(ctx); err != nil {
 			return err
 		}
 	}
@@ -90,8 +93,8 @@ func (r *appRun) uninstallRelease(ctx context.Context) error {
 		r.report.Again = statusWait
 		return &stageError{report.InProgress, fmt.Errorf("release %s/%s is being uninstalled: its status is to say first that it has failed, as nothing else does then", r.app.Release.Namespace, r.app.Release.Name)}
 	}
-	err := r.endUninstall(ctx)
-	var failed *hooks.HookError
+	err := r.endUninstall(ctx, late)
+	var failed *uninstallError
 	if err != nil && !errors.As(err, &failed) {
 		return err
 	}
@@ -113,8 +116,22 @@ func (r *appRun) isUnwritten() bool {
 	return r.app.Release.Attempts.For(now.Generation, now.Version, now.Config).All != now.All
 }
 
-// reportUninstalled reports that the release is uninstalled, and which hook has failed behind that; nil for none.
-func (r *appRun) reportUninstalled(failed *hooks.HookError) {
+// uninstallError is what has failed of an uninstall that has ended all the same, as in Helm: the next try finds nothing that is left to do.
+type uninstallError struct {
+	late  string // which objects were still there when the wait for them ended; empty for none
+	hooks error  // what has failed of the hooks that come after the objects; nil for nothing
+}
+
+// Error implements error.
+func (f *uninstallError) Error() string {
+	if f.hooks == nil {
+		return f.late
+	}
+	return strings.TrimPrefix(f.late+"; "+f.hooks.Error(), "; ")
+}
+
+// reportUninstalled reports that the release is uninstalled, and what has failed of that; nil for nothing.
+func (r *appRun) reportUninstalled(failed *uninstallError) {
 	if now := r.report.Release; now != nil {
 		next := *now
 		next.Status, next.Action, next.Ended, next.Attempts = hook.Uninstalled, hook.Uninstall, remedy.EndedWell, r.chart.attempts
@@ -130,11 +147,27 @@ func (r *appRun) beginUninstall(ctx context.Context) error {
 	for _, h := range append(hook.HooksOf(r.chart.made.Hooks, hook.PreDelete), hook.HooksOf(r.chart.made.Hooks, hook.PostDelete)...) {
 		r.chart.runs[h.Index] = hook.Run{}
 	}
-	return r.setRelease(ctx, releases.State{Status: hook.Uninstalling, Description: "Deletion in progress (or silently failed)", Deleted: r.engine.Now(), Hooks: r.chart.runs})
+	return r.setRelease(ctx, releases.State{Status: hook.Uninstalling, Description: uninstallText, Deleted: r.engine.Now(), Hooks: r.chart.runs})
 }
 
-// deleteObjects deletes what the app has made.
-func (r *appRun) deleteObjects(ctx context.Context) error {
+// uninstallText is what Helm says of a release that is being uninstalled.
+const uninstallText = "Deletion in progress (or silently failed)"
+
+// awaitTermination has a prune wait until the objects of the release are gone, but for uninstall.disableWait, and for hooks that follow already.
+func (r *appRun) awaitTermination(run *pruneRun) {
+	how, newest := r.app.Release.Uninstall, r.chart.stored[0]
+	if how.Wait == hook.WaitForNothing || newest.Stage == hook.After {
+		return
+	}
+	run.order, run.limit.timeout = awaitAtEnd, how.Timeout
+	if text, err := newest.Text(); err == nil {
+		run.limit.since = releases.DeletedAt(text)
+	}
+}
+
+// deleteObjects deletes what the app has made, and waits until it is gone: the error is InProgress until then. late says what was still there after the
+// timeout.
+func (r *appRun) deleteObjects(ctx context.Context) (late string, err error) {
 	r.state.mu.Lock()
 	ids := missing(r.state.wanted, nil)
 	r.state.mu.Unlock()
@@ -147,13 +180,23 @@ func (r *appRun) deleteObjects(ctx context.Context) error {
 	r.inventory = inventory.MergeEntries(r.inventory, newerUIDs(r.inventory, made))
 	run := r.engine.newPruneRun(a, len(r.inventory.Entries))
 	run.why = "its release is uninstalled"
-	err := run.execute(ctx, &r.inventory, r.inventory.Entries)
-	return r.engine.saveAfterPrune(ctx, r.inventory, err)
+	r.awaitTermination(run)
+	err = run.execute(ctx, &r.inventory, r.inventory.Entries)
+	var waits hooks.WaitErrors
+	if errors.As(err, &waits) {
+		r.lookAgain(waits)
+	}
+	return run.late, r.engine.saveAfterPrune(ctx, r.inventory, err)
 }
 
 // endUninstall runs the hooks that come after the objects, and deletes the stored releases, or says that the newest is uninstalled. It does so also where
-// one of these hooks has failed, as Helm does, and returns that failure: the objects are gone, and the next try finds nothing that is left to do.
-func (r *appRun) endUninstall(ctx context.Context) error {
+// objects are still there after the timeout, and where one of these hooks has failed, as Helm does, and returns that as an uninstallError.
+func (r *appRun) endUninstall(ctx context.Context, late string) error {
+	if late != "" {
+		if err := r.noteLate(ctx, late); err != nil {
+			return &stageError{report.PruneFailed, err}
+		}
+	}
 	if len(r.hooksOf(hook.PostDelete)) > 0 && r.chart.stored[0].Stage != hook.After {
 		if err := r.setStage(ctx, hook.After); err != nil {
 			return err
@@ -165,7 +208,7 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 		return hooksErr
 	}
 	newest := r.chart.stored[0]
-	var err error
+	ended, err := uninstallError{late: latenessOf(newest), hooks: hooksErr}, error(nil)
 	if r.app.Release.History == record.KeepHistory {
 		err = r.keepUninstalled(ctx)
 	} else if err = r.chart.store.Clear(ctx, r.chart.stored); err == nil {
@@ -174,10 +217,29 @@ func (r *appRun) endUninstall(ctx context.Context) error {
 	if err != nil {
 		return &stageError{report.PruneFailed, err}
 	}
-	if hooksErr == nil {
-		r.noteRelease(hook.Uninstall, newest)
+	if ended.late != "" || ended.hooks != nil {
+		return &ended
 	}
-	return hooksErr
+	r.noteRelease(hook.Uninstall, newest)
+	return nil
+}
+
+// noteLate records which objects were still there after the timeout: the hooks that follow may take several runs.
+func (r *appRun) noteLate(ctx context.Context, late string) error {
+	return r.setRelease(ctx, releases.State{Status: hook.Uninstalling, Stage: r.chart.stored[0].Stage, Description: uninstallText + ": " + late, Hooks: r.chart.runs})
+}
+
+// latenessOf is what noteLate has recorded; empty for nothing.
+func latenessOf(s releases.Stored) string {
+	text, err := s.Text()
+	if err != nil {
+		return "" // it was read, or written, before
+	}
+	late, isLate := strings.CutPrefix(releases.Description(text), uninstallText+": ")
+	if !isLate {
+		return ""
+	}
+	return late
 }
 
 // keepUninstalled says that the newest release is uninstalled, and as in Helm of the ones before that none is deployed any more: those first, since a
@@ -304,10 +366,17 @@ func (noFiles) Sum(name string) (string, error) {
 	return "", fmt.Errorf("sum %s: %w", name, errors.ErrUnsupported)
 }
 
-// end runs the hooks that come after the objects, and deletes the stored releases.
-func (m removal) end(ctx context.Context, saved *inventory.Record) error {
+// awaitTermination has a prune wait for the objects of a release.
+func (m removal) awaitTermination(run *pruneRun) {
 	if m.release != nil {
-		return m.release.endUninstall(ctx)
+		m.release.awaitTermination(run)
+	}
+}
+
+// end runs the hooks that come after the objects, and deletes the stored releases. late says which objects are still there after the timeout.
+func (m removal) end(ctx context.Context, late string, saved *inventory.Record) error {
+	if m.release != nil {
+		return m.release.endUninstall(ctx, late)
 	}
 	return m.hooks.end(ctx, saved)
 }

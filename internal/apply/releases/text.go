@@ -248,12 +248,16 @@ func FirstDeployed(text []byte) time.Time { return timesOf(text).First }
 // LastDeployed is when this release was deployed; zero for unknown.
 func LastDeployed(text []byte) time.Time { return timesOf(text).Last }
 
+// DeletedAt is when the uninstall of this release began; zero for none.
+func DeletedAt(text []byte) time.Time { return timesOf(text).Deleted }
+
 // Description is what Helm says of the release's state.
 func Description(text []byte) string { return timesOf(text).Description }
 
 type times struct {
 	First       time.Time `json:"first_deployed"`
 	Last        time.Time `json:"last_deployed"`
+	Deleted     time.Time `json:"deleted"`
 	Description string    `json:"description"`
 }
 

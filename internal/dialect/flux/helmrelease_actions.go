@@ -32,6 +32,7 @@ func (r *reading) actions(out *release.Spec, hr helmv2.HelmRelease) {
 	out.Install.Wait = waitModeOf(install.DisableWait, install.DisableWaitForJobs)
 	out.Upgrade.Wait = waitModeOf(upgrade.DisableWait, upgrade.DisableWaitForJobs)
 	out.Rollback.Wait = waitModeOf(rollback.DisableWait, rollback.DisableWaitForJobs)
+	out.Uninstall.Wait = waitModeOf(uninstall.DisableWait, false)
 	out.Install.Ownership, out.Upgrade.Ownership = takesOwnership(install.DisableTakeOwnership), takesOwnership(upgrade.DisableTakeOwnership)
 	out.Upgrade.Cleanup, out.Rollback.Cleanup = cleanup(upgrade.CleanupOnFail), cleanup(rollback.CleanupOnFail)
 	out.Uninstall.Propagation = r.propagation(uninstall)

@@ -119,7 +119,7 @@ type TestRun struct {
 type Action struct {
 	// Timeout is how long each hook, and the objects, are waited for.
 	Timeout time.Duration
-	// Wait says what is waited for after the objects are applied.
+	// Wait says what is waited for after the objects are applied; where they are deleted, whether they are waited for to be gone.
 	Wait Wait
 	// Hooks says whether hooks are run.
 	Hooks Policy
