@@ -2,11 +2,13 @@ package stories
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
 // chartThatStays has an object that is there until its finalizer is removed, and a hook that cleans up behind it.
@@ -129,4 +131,25 @@ func helmAwaitsInVain(w *world) {
 		w.t.Errorf("the stored release is %s, or the hook has not run, or the object is gone", got)
 	}
 	w.removeFinalizers("late")
+}
+
+// TestAReleaseMovesToAnotherNamespace: under the name that it has, and where it is stored, there is room for one.
+func TestAReleaseMovesToAnotherNamespace(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, strings.NewReplacer(", finalizers: [stories.truce.dev/hold]", "", "post-delete", "pre-install", "-after", "-before").Replace(chartThatStays))
+	to := w.Namespace(t)
+	isReleased := func(namespace string) {
+		t.Helper()
+		w.helmReason("Ready", "True", "InstallSucceeded", "release "+namespace+"/fixed.v1 with chart web@1.0.0")
+	}
+	w.release("web", "  releaseName: fixed\n")
+	isReleased(w.ns)
+	made := []*kubetest.Recorder{w.Watch(t, jobs, to, "fixed-before"), w.Watch(t, configmaps, to, "fixed")}
+	w.patch(helmReleases, "web", map[string]any{"spec": map[string]any{"targetNamespace": to}}, "kubectl")
+	isReleased(to)
+	if got := w.storedReleases("fixed"); got != "1:deployed" || w.get(configmaps, "fixed") != nil {
+		t.Errorf("stored: %s, or the object of the former release is there", got)
+	}
+	for _, r := range made {
+		w.await(r, func(*unstructured.Unstructured) bool { return true })
+	}
 }

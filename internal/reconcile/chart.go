@@ -343,7 +343,7 @@ func (r *appRun) reportRelease() {
 func (r *appRun) pastRelease(was *release.Installed, s releases.Stored) release.Past {
 	var out release.Past
 	switch {
-	case was == nil || was.Name != r.app.Release.Name:
+	case was == nil || was.Name != r.app.Release.Name || was.Namespace != r.app.Release.Namespace:
 	case was.Revision == s.Revision:
 		out = release.Past{Content: was.Content, Action: was.Action}
 	default:

@@ -45,7 +45,7 @@ func (r *appRun) listReleases(ctx context.Context) (err error) {
 	return r.listFormer(ctx, *spec.Former)
 }
 
-// listFormer reads the stored releases of the former name. While the newest of them is this app's, the run is about that one.
+// listFormer reads the stored releases of the former name, which may be the same one with another namespace. While the newest of them is this app's, the run is about that one.
 func (r *appRun) listFormer(ctx context.Context, f record.Former) error {
 	spec := *r.app.Release
 	store := releases.Store{Access: r.access, Namespace: f.Storage, Name: f.Name}
@@ -56,6 +56,7 @@ func (r *appRun) listFormer(ctx context.Context, f record.Former) error {
 	if len(stored) > 0 && stored[0].Status != hook.Uninstalled && isOfFormer(stored[0], f) {
 		r.chart.isFormer, r.chart.replaced = true, fmt.Sprintf("%s/%s, stored in %s, takes its place", spec.Namespace, spec.Name, spec.Storage)
 		spec.Name, spec.Namespace, spec.Storage = f.Name, f.Namespace, f.Storage
+		r.asked.DefaultNamespace.Name, r.app.DefaultNamespace.Name = f.Namespace, f.Namespace
 		r.asked.Release, r.app.Release = &spec, &spec
 		r.chart.store, r.chart.stored = store, stored
 	}

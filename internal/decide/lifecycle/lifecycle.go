@@ -42,7 +42,7 @@ type Input struct {
 	Forced bool
 	// Renamed says that the newest is of a chart with another name, and is uninstalled for that.
 	Renamed bool
-	// Moved says that what is asked for has another name, or is to be stored in another namespace, and the newest is uninstalled for that.
+	// Moved says that what is asked for has another name, is of another namespace, or is to be stored in another one, and the newest is uninstalled for that.
 	Moved bool
 	// Attempts are those of what is asked for.
 	Attempts remedy.Attempts

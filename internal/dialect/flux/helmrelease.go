@@ -205,15 +205,15 @@ func installedOf(s helmv2.Snapshot, spec release.Spec) *release.Installed {
 	}
 }
 
-// formerRelease is the release that a HelmRelease made before its spec.releaseName or spec.storageNamespace was changed; nil for none.
+// formerRelease is the release that a HelmRelease made before its spec.releaseName, spec.targetNamespace or spec.storageNamespace was changed; nil for none.
 func formerRelease(s helmv2.HelmReleaseStatus, now release.Spec) *record.Former {
 	newest := s.History.Latest()
-	if newest == nil || s.StorageNamespace == "" || newest.Name == now.Name && s.StorageNamespace == now.Storage {
+	if newest == nil || s.StorageNamespace == "" || newest.Name == now.Name && newest.Namespace == now.Namespace && s.StorageNamespace == now.Storage {
 		return nil
 	}
 	out := &record.Former{Name: newest.Name, Namespace: newest.Namespace, Storage: s.StorageNamespace, Known: map[int]string{}}
 	for _, old := range s.History {
-		if old != nil && old.Name == newest.Name {
+		if old != nil && old.Name == newest.Name && old.Namespace == newest.Namespace {
 			out.Known[old.Version] = old.Digest
 		}
 	}

@@ -83,3 +83,24 @@ func TestStrategiesOfPostRenderersAndOfWaits(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFormerReleaseIsOfAnotherNameOrNamespace: one of the same name in another namespace is stored under the same name.
+func TestTheFormerReleaseIsOfAnotherNameOrNamespace(t *testing.T) {
+	const status = "status: {storageNamespace: apps, history: [{name: web, namespace: shop, version: 2, digest: b}, {name: web, namespace: apps, version: 1, digest: a}]}\n"
+	for spec, want := range map[string]string{
+		"{releaseName: web, storageNamespace: apps, targetNamespace: shop}":  "none",
+		"{releaseName: next, storageNamespace: apps, targetNamespace: shop}": "shop/web in apps: map[2:b]",
+		"{releaseName: web, storageNamespace: next, targetNamespace: shop}":  "shop/web in apps: map[2:b]",
+		"{releaseName: web, storageNamespace: apps, targetNamespace: next}":  "shop/web in apps: map[2:b]",
+		"{releaseName: web}": "shop/web in apps: map[2:b]",
+	} {
+		a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"+status), policy.Policy{})
+		got := "none"
+		if f := a.Release.Former; f != nil {
+			got = fmt.Sprintf("%s/%s in %s: %v", f.Namespace, f.Name, f.Storage, f.Known)
+		}
+		if got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
+		}
+	}
+}
