@@ -73,6 +73,39 @@ func TestAnUninstallLeavesTheUsersObjectsAlone(t *testing.T) {
 	}
 }
 
+// TestAnUninstallDeletesItsEndpointSlices: those of the witness and of webhooks have no owner, so that they outlive their Services. Another controller's stays.
+func TestAnUninstallDeletesItsEndpointSlices(t *testing.T) {
+	w := offWorld(t, document3)
+	for name, manager := range map[string]string{"truce-witness": "truce-controller", "truce-webhook": "truce-controller", "other": "example.com"} {
+		w.Apply(t, `
+apiVersion: discovery.k8s.io/v1
+kind: EndpointSlice
+metadata: {name: `+name+`, namespace: `+w.ns+`, labels: {kubernetes.io/service-name: `+name+`, endpointslice.kubernetes.io/managed-by: `+manager+`}}
+addressType: IPv4
+endpoints: [{addresses: [10.0.0.1]}]
+ports: [{name: http, protocol: TCP, port: 9292}]`)
+	}
+	slices := func() string {
+		return w.Kubectl(t, "-n", w.ns, "get", "endpointslices", "-o", "name")
+	}
+	before := slices()
+	code, out := w.command("uninstall", "--dry-run")
+	for _, want := range []string{"EndpointSlice.discovery.k8s.io " + w.ns + "/truce-witness", "EndpointSlice.discovery.k8s.io " + w.ns + "/truce-webhook"} {
+		if code != 0 || !strings.Contains(out, want) || strings.Contains(out, w.ns+"/other") {
+			t.Errorf("dry run: exit code %d, no %q alone in:\n%s", code, want, out)
+		}
+	}
+	if got := slices(); got != before {
+		t.Errorf("a dry run left %q of %q", got, before)
+	}
+	if code, out := w.command("uninstall", "--yes"); code != 0 {
+		t.Errorf("exit code %d:\n%s", code, out)
+	}
+	if got := slices(); got != "endpointslice.discovery.k8s.io/other\n" {
+		t.Errorf("left: %q", got)
+	}
+}
+
 // TestAnUninstallTakesMarksOffOnlyIfAsked removes the label from what truce has applied, and no value.
 func TestAnUninstallTakesMarksOffOnlyIfAsked(t *testing.T) {
 	w := offWorld(t, document3)

@@ -31,7 +31,7 @@ const witnessPrefix = "truce-witness-"
 // FindInstallation lists what truce has left, and the controllers that still work: they would write it again.
 func FindInstallation(ctx context.Context, c *cluster.Client, in Scope) (Leftovers, error) {
 	l := &leftovers{cluster: c, live: list.Reader{Cluster: c}, namespace: in.Namespace}
-	gather := []func(context.Context) error{l.resources, l.records, l.leases, l.instances}
+	gather := []func(context.Context) error{l.resources, l.records, l.endpoints, l.leases, l.instances}
 	if in.Namespace == "" {
 		gather = append(gather, l.witnesses)
 	}
@@ -85,6 +85,19 @@ func (l *leftovers) records(ctx context.Context) error {
 		l.in.Records = append(l.in.Records, object.Object{
 			"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": s.Name, "namespace": s.Namespace, "uid": string(s.UID)},
 		})
+	}
+	return nil
+}
+
+// endpoints are the EndpointSlices behind the Services of the witness and of webhooks. They have no owner, so that they outlive their Services.
+func (l *leftovers) endpoints(ctx context.Context) error {
+	kind := schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
+	found, err := l.cluster.Dynamic().Resource(kind).Namespace(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: "endpointslice.kubernetes.io/managed-by=" + Manager})
+	if err != nil {
+		return fmt.Errorf("list EndpointSlices of truce: %w", err)
+	}
+	for _, u := range found.Items {
+		l.in.Records = append(l.in.Records, u.Object)
 	}
 	return nil
 }
