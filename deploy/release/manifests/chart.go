@@ -98,10 +98,10 @@ var deploymentEdits = []edit{
 	{"        resources:\n          limits:\n            memory: 1Gi\n          requests:\n            cpu: 100m\n            memory: 128Mi\n", "        resources: {{- toYaml .Values.resources | nindent 10 }}\n"},
 	{"      serviceAccountName: truce\n", "      serviceAccountName: truce\n" +
 		"      {{- with .Values.image.pullSecrets }}\n      imagePullSecrets: {{- toYaml . | nindent 6 }}\n      {{- end }}\n" +
-		"      {{- with .Values.nodeSelector }}\n      nodeSelector: {{- toYaml . | nindent 8 }}\n      {{- end }}\n" +
 		"      {{- with .Values.tolerations }}\n      tolerations: {{- toYaml . | nindent 6 }}\n      {{- end }}\n" +
 		"      {{- with .Values.affinity }}\n      affinity: {{- toYaml . | nindent 8 }}\n      {{- end }}\n" +
 		"      {{- with .Values.priorityClassName }}\n      priorityClassName: {{ . }}\n      {{- end }}\n"},
+	{"      nodeSelector:\n        kubernetes.io/arch: amd64\n", "      {{- with .Values.nodeSelector }}\n      nodeSelector: {{- toYaml . | nindent 8 }}\n      {{- end }}\n"},
 	{"      - emptyDir:\n          sizeLimit: 4Gi\n        name: data\n", "      - name: data\n        {{- if .Values.persistence.enabled }}\n        persistentVolumeClaim:\n          claimName: truce\n        {{- else }}\n" +
 		"        emptyDir:\n          sizeLimit: {{ .Values.persistence.size }}\n        {{- end }}\n"},
 }

@@ -2,7 +2,6 @@ package node
 
 import (
 	"context"
-	"runtime"
 	"slices"
 	"time"
 
@@ -23,6 +22,9 @@ const (
 	hostIP      = "127.0.0.1"
 	closedPort  = 1
 	leaseLength = 40
+	// architecture is the same on every machine: no image runs, and a pod that
+	// asks for it is scheduled.
+	architecture = "amd64"
 )
 
 func (p *Pool) removeSurplus(ctx context.Context) error {
@@ -92,7 +94,7 @@ func describe(name string, now time.Time) *corev1.Node {
 			simulated:                 "true",
 			corev1.LabelHostname:      name,
 			corev1.LabelOSStable:      "linux",
-			corev1.LabelArchStable:    runtime.GOARCH,
+			corev1.LabelArchStable:    architecture,
 			"node.kubernetes.io/type": "simulated",
 		}},
 		Status: corev1.NodeStatus{
@@ -105,7 +107,7 @@ func describe(name string, now time.Time) *corev1.Node {
 			},
 			DaemonEndpoints: corev1.NodeDaemonEndpoints{KubeletEndpoint: corev1.DaemonEndpoint{Port: closedPort}},
 			NodeInfo: corev1.NodeSystemInfo{
-				OperatingSystem: "linux", Architecture: runtime.GOARCH,
+				OperatingSystem: "linux", Architecture: architecture,
 				OSImage: "truce-sandbox", KernelVersion: "simulated", ContainerRuntimeVersion: "sandbox://1",
 				KubeletVersion: version.Get().GitVersion,
 			},
