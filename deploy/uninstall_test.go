@@ -48,8 +48,9 @@ func TestThePagesCommandsKeepWhatIsInTheNamespace(t *testing.T) {
 var onThePage = map[string]string{
 	"Namespace/truce-system":       "kubectl delete namespace truce-system",
 	"ServiceMonitor/truce":         "delete servicemonitor truce", // a cluster may not have the kind
-	"RoleBinding/truce-controller": "delete rolebinding truce-controller truce-objects",
-	"RoleBinding/truce-objects":    "delete rolebinding truce-controller truce-objects", // in a namespace of the user's
+	"RoleBinding/truce-controller": "rolebinding truce-controller truce-objects truce-tenants", // in a namespace of the user's
+	"RoleBinding/truce-objects":    "rolebinding truce-controller truce-objects truce-tenants",
+	"RoleBinding/truce-tenants":    "rolebinding truce-controller truce-objects truce-tenants",
 }
 
 // TestEveryInstalledObjectIsUninstalled looks at all files of the base, the roles and the components.

@@ -78,7 +78,8 @@ type appState struct {
 	rolledOut string
 	// compared is what was compared with the cluster last in order to find out whether it is to be brought out.
 	compared  string
-	exhausted exhausted // zero for none
+	begun     begunOperation // zero for none in this process
+	exhausted exhausted      // zero for none
 	// withheld is what is not written to the objects: the newest release has failed, and nothing more is tried.
 	withheld withholding
 	running  bool // a run goes on

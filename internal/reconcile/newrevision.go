@@ -39,26 +39,35 @@ func (r *appRun) onlyCompare() {
 	r.state.mu.Unlock()
 }
 
-// bringOutChange makes a rollout of a comparison whose result is known: Git describes other objects than before, or an operation goes on that an earlier
-// process has begun.
+// bringOutChange makes a rollout of a comparison whose result is known: Git describes other objects than before, or an operation goes on that was begun
+// with another revision, or by an earlier process.
 func (r *appRun) bringOutChange(ctx context.Context) error {
 	if !r.comparesOnly {
+		r.noteBegun()
 		return nil
 	}
-	certain, err := r.isOperationCertain(ctx)
+	goesOn, err := r.followOperation(ctx)
 	if err != nil {
 		return err
 	}
-	if r.waitsForHooks() {
+	isCertain := goesOn
+	if !goesOn {
+		if isCertain, err = r.isOperationCertain(ctx); err != nil {
+			return err
+		}
+	}
+	isCompared := goesOn && !r.report.Rollout.Begun.IsZero() // with the revision before
+	if !isCompared && r.waitsForHooks() {
 		// Until the first hook has ended, the comparison is what is known of the objects, also of an operation that an earlier process has begun.
-		r.isCertain = certain
+		r.isCertain = isCertain
 		return nil
 	}
-	if !certain && !r.isOtherThanBefore() {
+	if !isCertain && !r.isOtherThanBefore() {
 		return nil
 	}
 	r.comparesOnly = false
 	r.beginRollout()
+	r.noteBegun()
 	if err := r.inheritEntries(ctx); err != nil {
 		return &stageError{report.ClusterFailed, err}
 	}

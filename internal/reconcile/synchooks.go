@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -94,7 +95,10 @@ func (r *appRun) permitHooks(ctx context.Context) error {
 // there is none left, what has run is not run again.
 func (r *appRun) takeUpOperation() {
 	was, key := r.inventory.Operation, r.operationKey()
-	next := inventory.Operation{Key: key, Began: r.report.Rollout.Begun.UTC(), Left: leftHooks(was)}
+	next := inventory.Operation{Key: key, Began: r.report.Rollout.Begun.UTC(), Commit: r.artifact.Commit, Left: leftHooks(was)}
+	if r.asked.SyncRequest.Token == "" {
+		_, next.Content = r.contents()
+	}
 	switch {
 	case was.Key != key:
 	case !was.Ended || was.Cause == "" || !r.triesAgain(was):
@@ -173,7 +177,11 @@ var notInNames = regexp.MustCompile(`[^a-z0-9]+`)
 // generatedName is the name that Argo CD makes of generateName: the same in every run of an operation.
 func (s *syncHooks) generatedName(h desired.Hook, event hook.Event) string {
 	const enough = 7
-	revision := notInNames.ReplaceAllString(strings.ToLower(s.run.artifact.Commit), "")
+	commit := s.run.artifact.Commit
+	if slices.Contains(syncEvents, event) {
+		commit = cmp.Or(s.run.inventory.Operation.Commit, commit)
+	}
+	revision := notInNames.ReplaceAllString(strings.ToLower(commit), "")
 	return fmt.Sprintf("%s%s-%s-%d", h.Data.StringAt("metadata", "generateName"), revision[:min(enough, len(revision))],
 		strings.ToLower(string(event)), s.run.inventory.Operation.Began.Unix())
 }

@@ -12,7 +12,10 @@ import (
 type Operation struct {
 	Key   string    `json:"key"` // what it brings out, and by which order
 	Began time.Time `json:"began,omitzero"`
-	Tries int       `json:"tries,omitempty"` // that failed before this one
+	// Content is a hash of the objects and hooks that an automated one brings out; empty for another. Commit is the one that it began with.
+	Content string `json:"content,omitempty"`
+	Commit  string `json:"commit,omitempty"`
+	Tries   int    `json:"tries,omitempty"` // that failed before this one
 	// Cause is why it has failed, redacted; empty while it has not.
 	Cause  string    `json:"cause,omitempty"`
 	Failed time.Time `json:"failed,omitzero"` // since when there is a cause

@@ -119,10 +119,15 @@ func normalizeObject(r render.Object, a app.App, scope Scope) Object {
 	o := Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Definition: r.Definition, Wave: WaveOfKind(data.GVK())}
 	o.SyncWave = optout.PlaceOf(r.Data, a.Waves)
 	o.Sensitive.Fields = r.Sensitive
-	if !redact.IsSecret(o.ID) && o.Sensitive.IsZero() {
-		o.Digest = ObjectDigest(data)
-	}
+	o.setDigest()
 	return o
+}
+
+// setDigest sets the digest of an object that may have one.
+func (o *Object) setDigest() {
+	if !redact.IsSecret(o.ID) && o.Sensitive.IsZero() {
+		o.Digest = ObjectDigest(o.Data)
+	}
 }
 
 // inNamespace is an object as the app asks for it, in the namespace that it goes to.

@@ -28,6 +28,7 @@ func (s *Set) putAside(r render.Object, a app.App, at optout.Timing, scope Scope
 	}
 	h := Hook{Object{ID: data.ID(), GVK: data.GVK(), Data: data, File: r.File, Line: r.Line, Wave: WaveOfKind(data.GVK())}, at}
 	h.Sensitive.Fields = r.Sensitive
+	h.setDigest()
 	s.Hooks = append(s.Hooks, h)
 	slices.SortStableFunc(s.Hooks, func(a, b Hook) int {
 		return cmp.Or(cmp.Compare(a.At.Weight, b.At.Weight), cmp.Compare(a.Wave, b.Wave), a.ID.Compare(b.ID))
