@@ -78,3 +78,20 @@ func TestAnOperationGoesOnWithACommitThatIsAboutOthers(t *testing.T) {
 	commit()
 	goesOn("a Secret", "PreSync before Running")
 }
+
+// TestARevisionStopsTheHooksThatItDoesNotHave: of the operation whose place it takes.
+func TestARevisionStopsTheHooksThatItDoesNotHave(t *testing.T) {
+	after := func(name string) string { return jobHook(name, "argocd.argoproj.io/hook: PostSync", "1") }
+	w := offArgoWorld(t, "-- app/all.yaml --\n"+configOfWave("web", "none", "1")+after("first"))
+	w.start(policy.Policy{})
+	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}}")
+	w.exists(jobs, "first")
+	w.operates("web", "Running", "PostSync first Running")
+	w.repo.Commit(map[string]string{"app/all.yaml": configOfWave("web", "none", "2") + after("second")}, "another hook")
+	w.exists(jobs, "second")
+	w.goes(jobs, "first")
+	w.operates("web", "Running", "PostSync second Running")
+	w.repo.Commit(map[string]string{"app/all.yaml": configOfWave("web", "none", "3")}, "no hook")
+	w.goes(jobs, "second")
+	w.operates("web", "Succeeded", "")
+}

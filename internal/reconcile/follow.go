@@ -2,9 +2,13 @@ package reconcile
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
+	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -87,4 +91,38 @@ func (r *appRun) contents() (inMemory, recorded string) {
 // isOfOperation reports whether a hook is run by an operation.
 func isOfOperation(h desired.Hook) bool {
 	return slices.ContainsFunc(syncEvents, func(e hook.Event) bool { return slices.Contains(h.At.Moments, string(e)) })
+}
+
+// stopFormer deletes the objects of the hooks that run of an operation whose place this one takes, and that are no hooks of this one.
+func (r *appRun) stopFormer(ctx context.Context, former inventory.Operation, own []hook.Hook) error {
+	if former.Ended || former.Key == r.operationKey() {
+		return nil
+	}
+	running := slices.DeleteFunc(runningHooks(former), func(id object.ID) bool {
+		return slices.ContainsFunc(own, func(h hook.Hook) bool { return h.Object.ID() == id })
+	})
+	if err := r.engine.deleteHooks(ctx, r.app, r.access, running); err != nil {
+		return &stageError{report.ClusterFailed, fmt.Errorf("stop the hooks of the operation before: %w", err)}
+	}
+	return nil
+}
+
+// dropFormer stops the hooks of the operation whose place an automated one without hooks takes, and removes it from the record.
+func (r *appRun) dropFormer(ctx context.Context) error {
+	former := r.inventory.Operation
+	if !r.isRollout || r.app.Policy.Mode != policy.Enforce || r.asked.SyncRequest.Token != "" || former.Key == "" || former.Ended || former.Key == r.operationKey() {
+		return nil
+	}
+	if err := r.stopFormer(ctx, former, nil); err != nil {
+		return err
+	}
+	r.engine.releaseWaits.waitsNoMore(r.app.Key)
+	r.engine.awaitHook(r.app.Key, nil)
+	next := r.inventory
+	next.Operation = inventory.Operation{Left: leftHooks(former)}
+	if err := r.engine.save(ctx, next); err != nil {
+		return &stageError{report.RecordFailed, err}
+	}
+	r.inventory = next
+	return nil
 }

@@ -50,7 +50,7 @@ func (r *appRun) beginSync(ctx context.Context) error {
 		return err
 	}
 	if !r.runsHooks() {
-		return nil
+		return r.dropFormer(ctx)
 	}
 	if err := r.permitHooks(ctx); err != nil {
 		return err
@@ -59,8 +59,12 @@ func (r *appRun) beginSync(ctx context.Context) error {
 		return err
 	}
 	r.report.Images = r.rendered.images
+	former := r.inventory.Operation
 	r.takeUpOperation()
 	r.hooks = r.newSyncHooks(syncEvents)
+	if err := r.stopFormer(ctx, former, r.hooks.all); err != nil {
+		return err
+	}
 	if op := r.inventory.Operation; op.Cause != "" && !op.Ended {
 		return r.hooks.afterFailure(ctx, &stageError{r.hooks.failureReason(), errors.New(op.Cause)})
 	}
