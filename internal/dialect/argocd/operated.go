@@ -104,6 +104,8 @@ func (s *operationState) endedAs(o report.Rollout) *operationState {
 	now := *s
 	now.Phase, now.Message = phaseOf(o)
 	now.FinishedAt = formatTime(o.Ended)
+	o.Tries = int(s.RetryCount)
+	now.RetryCount = retriesOf(s.Operation, o)
 	if now.SyncResult == nil || o.Reason == report.Succeeded {
 		return &now
 	}

@@ -28,7 +28,7 @@ func (s *operationState) setProgress(o report.Rollout) {
 		s.RetryCount = int64(o.Tries) + 1
 		s.Phase, s.Message = phaseRunning, s.Message+fmt.Sprintf(nextTryFormat, s.RetryCount, o.Next.UTC().Format(time.Kitchen))
 		return
-	case o.HasFailed() && s.RetryCount > 0:
+	case o.HasFailed() && o.Tries > 0:
 		s.Message += retriedText(s.RetryCount)
 	}
 	s.FinishedAt = formatTime(o.Ended)
