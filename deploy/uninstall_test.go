@@ -47,7 +47,7 @@ func TestThePagesCommandsKeepWhatIsInTheNamespace(t *testing.T) {
 // onThePage are objects that deploy/uninstall leaves, and what docs/uninstall.md says of each.
 var onThePage = map[string]string{
 	"Namespace/truce-system":       "kubectl delete namespace truce-system",
-	"ServiceMonitor/truce":         "delete servicemonitor truce", // a cluster may not have the kind
+	"ServiceMonitor/truce":         "delete servicemonitor truce",                              // a cluster may not have the kind
 	"RoleBinding/truce-controller": "rolebinding truce-controller truce-objects truce-tenants", // in a namespace of the user's
 	"RoleBinding/truce-objects":    "rolebinding truce-controller truce-objects truce-tenants",
 	"RoleBinding/truce-tenants":    "rolebinding truce-controller truce-objects truce-tenants",
