@@ -1,8 +1,6 @@
 package decide
 
 import (
-	"maps"
-
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -15,18 +13,17 @@ const namespaceManager = "truce-home"
 
 // PlanNamespace decides what to do about the namespace of an app's objects; live is nil where it does not exist.
 func PlanNamespace(want policy.DefaultNamespace, live object.Object) Plan {
-	if live != nil && hasMetadata(live, "labels", want.Labels) && hasMetadata(live, "annotations", want.Annotations) && !hasDropped(want, live) {
+	if live != nil && hasMetadata(live, "labels", want.Labels) && hasMetadata(live, "annotations", want.Annotations) {
 		return Plan{}
 	}
-	metadata, labels := map[string]any{"name": want.Name}, want.Labels
-	if live == nil {
-		labels = map[string]string{}
-		maps.Copy(labels, want.FirstLabels)
-		maps.Copy(labels, want.Labels)
+	labels, annotations := want.FirstLabels, map[string]string{}
+	if live != nil {
+		labels, annotations = keptMetadata(live, "labels"), keptMetadata(live, "annotations")
 	}
-	for field, values := range map[string]map[string]string{"labels": labels, "annotations": want.Annotations} {
+	metadata := map[string]any{"name": want.Name}
+	for field, values := range map[string]map[string]any{"labels": joinMetadata(labels, want.Labels), "annotations": joinMetadata(annotations, want.Annotations)} {
 		if len(values) > 0 {
-			metadata[field] = asAnyMap(values)
+			metadata[field] = values
 		}
 	}
 	body := object.Object{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
@@ -42,34 +39,30 @@ func hasMetadata(o object.Object, field string, want map[string]string) bool {
 	return true
 }
 
-// hasDropped reports whether a namespace still has a label or an annotation that was wanted before. Where nothing is wanted any more, all stays, as in
-// Argo CD.
-func hasDropped(want policy.DefaultNamespace, live object.Object) bool {
-	if !want.HasMetadata() {
-		return false
-	}
+// keptMetadata are the labels or annotations of a namespace that truce has applied before: those of other apps in it stay, and those that are wanted no more.
+func keptMetadata(live object.Object, fields string) map[string]string {
+	out := map[string]string{}
 	owners, err := ownership.Entries(live)
 	if err != nil {
-		return false // what truce has applied is not known
+		return out // what truce has applied is not known
 	}
 	applied := ownership.ApplyEntry(owners, namespaceManager)
-	for fields, wanted := range map[string]map[string]string{"labels": want.Labels, "annotations": want.Annotations} {
-		there, _ := live.At("metadata", fields).(map[string]any)
-		for k := range there {
-			_, keeps := wanted[k]
-			_, isFirst := want.FirstLabels[k]
-			if !keeps && !isFirst && applied.Has(field.NewPath("metadata", fields, k)) {
-				return true
-			}
+	there, _ := live.At("metadata", fields).(map[string]any)
+	for k, v := range there {
+		if text, ok := v.(string); ok && applied.Has(field.NewPath("metadata", fields, k)) {
+			out[k] = text
 		}
 	}
-	return false
+	return out
 }
 
-func asAnyMap(values map[string]string) map[string]any {
-	out := make(map[string]any, len(values))
-	for k, v := range values {
-		out[k] = v
+// joinMetadata is what is kept with what is wanted, which wins.
+func joinMetadata(kept, wanted map[string]string) map[string]any {
+	out := map[string]any{}
+	for _, values := range []map[string]string{kept, wanted} {
+		for k, v := range values {
+			out[k] = v
+		}
 	}
 	return out
 }

@@ -34,7 +34,8 @@ func TestTheFirstLabelsOfANamespace(t *testing.T) {
 		"it is there without labels": {both, there, map[string]any{"team": "a"}},
 		"it is there with another":   {both, applied(map[string]any{"team": "b"}, `"f:team": {}`), map[string]any{"team": "a"}},
 		"it has a label of others":   {both, applied(map[string]any{"team": "a", "tier": "x"}, `"f:team": {}`), nil},
-		"a label is wanted no more":  {both, applied(map[string]any{"team": "a", "tier": "x"}, `"f:team": {}, "f:tier": {}`), map[string]any{"team": "a"}},
+		"another app has a label":    {both, applied(map[string]any{"tier": "x"}, `"f:tier": {}`), map[string]any{"team": "a", "tier": "x"}},
+		"nothing is to be changed":   {both, applied(map[string]any{"team": "a", "tier": "x"}, `"f:team": {}, "f:tier": {}`), nil},
 		"it has its first label":     {both, applied(map[string]any{"team": "a", "name": "web"}, `"f:team": {}, "f:name": {}`), nil},
 		"no label is wanted":         {first, applied(map[string]any{"tier": "x"}, `"f:tier": {}`), nil},
 	} {
