@@ -84,7 +84,11 @@ func (e *edit) rollback(sync map[string]any, id int64) {
 		return
 	}
 	delete(sync, "revision")
-	for _, key := range []string{"revision", "revisions", "source", "sources"} {
+	keys := []string{"revision", "source"}
+	if entry["sources"] != nil { // Argo CD writes an empty source beside them
+		keys = []string{"revisions", "sources"}
+	}
+	for _, key := range keys {
 		if v, there := entry[key]; there {
 			sync[key] = object.CloneValue(v)
 		}

@@ -32,6 +32,7 @@ status: {history: [`+history+`]}
 func TestARollbackGoesBackToTheEntry(t *testing.T) {
 	const (
 		images  = "source: {repoURL: https://git.example/web, path: web, targetRevision: v2, kustomize: {images: ['web:1'], replicas: [{name: web, count: 2}]}}"
+		alone   = "sources: [{repoURL: https://git.example/a, path: a, targetRevision: main}]"
 		several = "sources: [{repoURL: https://git.example/a, path: a, targetRevision: main}, {repoURL: https://git.example/b, path: b, targetRevision: v1}]"
 	)
 	for name, c := range map[string]struct {
@@ -50,6 +51,10 @@ func TestARollbackGoesBackToTheEntry(t *testing.T) {
 		"several sources": {
 			several, "{id: 0, revisions: [aaa, bbb], " + several + "}, {id: 1, revisions: [ccc, ddd], " + several + "}",
 			"{revisions: [aaa, bbb], " + several + ", syncStrategy: {apply: {}}}", "", []string{"aaa", "bbb"},
+		},
+		"one source in the list, with the empty one that Argo CD writes beside it": {
+			alone, "{id: 0, revisions: [aaa], source: {repoURL: ''}, " + alone + "}",
+			"{revisions: [aaa], " + alone + ", syncStrategy: {apply: {}}}", "aaa", nil,
 		},
 		"an entry without its source": {images, "{id: 0, revision: aaa}", "{revision: aaa, syncStrategy: {apply: {}}}", "aaa", nil},
 	} {

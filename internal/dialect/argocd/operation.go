@@ -135,7 +135,7 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 	case len(s.Revisions) == 1:
 		o.Revision = s.Revisions[0]
 	}
-	if s.Source != nil && len(spec.Sources) < 2 {
+	if s.Source != nil && s.Source.RepoURL != "" && len(spec.Sources) < 2 {
 		r.otherSource(o, *s.Source, spec)
 	}
 	if len(s.Sources) == 1 && len(spec.Sources) == 1 {
