@@ -41,6 +41,7 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 	if err != nil {
 		return compare.Input{}, decide.Input{}, err
 	}
+	w.snap.memory = w.withLastCounts(w.snap.memory, claims)
 	in := decide.Input{
 		Desired: w.snap.desired, Previous: w.snap.previous, Live: w.live, Expired: isExpired(w.snap.expires, w.engine.Now()), Owners: w.owners, Changed: w.snap.state.isChanged(),
 		Claims: claims, Count: count, CountHidden: w.countHidden, Ignored: ignored, Prerequisite: w.missing,

@@ -17,11 +17,11 @@ import (
 
 // withCounts returns the memory after the ceded counts of an object were seen: a new object starts with them. No finding has a count that Git does not
 // name, or that is Git's at present. A count of 0 by which a person pauses the workload is none to start with.
-func (w *objectReconcile) withCounts(m fight.Memory, live object.Object) fight.Memory {
+func (w *objectReconcile) withCounts(m fight.Memory, claims []claim.Claim, live object.Object) fight.Memory {
 	if w.app.Policy.Claims != policy.ClaimsCede {
 		return m
 	}
-	for _, c := range w.claims {
+	for _, c := range claims {
 		v, there := field.ValueAt(live, c.Path)
 		if !c.Counts() || !there || c.Paused(v) {
 			continue
@@ -30,6 +30,14 @@ func (w *objectReconcile) withCounts(m fight.Memory, live object.Object) fight.M
 		m = m.WithObserved(field.PathString(c.Path), shown.Live, w.engine.Now())
 	}
 	return m
+}
+
+// withLastCounts returns the memory with the counts that a deleted object had at its end, which may be newer than what was compared.
+func (w *objectReconcile) withLastCounts(m fight.Memory, claims []claim.Claim) fight.Memory {
+	if w.live != nil || w.last == nil {
+		return m
+	}
+	return w.withCounts(m, claims, w.last)
 }
 
 // countDrop is a count that falls to Git's when its claim ends.

@@ -58,6 +58,23 @@ func TestTheCountOfAnAutoscalerIsRemembered(t *testing.T) {
 	}
 }
 
+// TestTheLastCountOfADeletedWorkloadIsRemembered: who deletes a workload at once after it was scaled may be faster than a comparison.
+func TestTheLastCountOfADeletedWorkloadIsRemembered(t *testing.T) {
+	scaled := []claim.Claim{{Path: claim.Replicas(), By: object.ID{Group: "autoscaling", Kind: "HorizontalPodAutoscaler", Namespace: "shop", Name: "web"}, Min: 3, Max: 10, Scale: true}}
+	e := NewEngine(Dependencies{Hasher: ownership.NewHasher(), Now: time.Now}, nil)
+	w := &objectReconcile{engine: e, managed: &managedObject{id: deploymentEvent(nil).ID}, last: deploymentEvent(nil).Object}
+	w.app.Policy.Claims = policy.ClaimsCede
+	w.last["spec"] = map[string]any{"replicas": int64(8)}
+	path := field.PathString(claim.Replicas())
+	if got := w.withLastCounts(w.managed.memory, scaled).LastValue(path); got != int64(8) {
+		t.Errorf("remembered: %v", got)
+	}
+	w.live = deploymentEvent(nil).Object
+	if got := w.withLastCounts(w.managed.memory, scaled).LastValue(path); got != nil {
+		t.Errorf("remembered of an object that is there: %v", got)
+	}
+}
+
 // TestWhereTheCountIsIsAskedForWhatOthersHaveSet: what a person sets on a custom resource may be its count, though no autoscaler means it.
 func TestWhereTheCountIsIsAskedForWhatOthersHaveSet(t *testing.T) {
 	at := field.NewPath("spec", "workers", "count")

@@ -75,6 +75,7 @@ type objectReconcile struct {
 	added  []compare.Addition          // fields that others have added
 	taken  map[string]ownership.Writer // who had added the fields that truce owns now, in order to remove them
 	claims []claim.Claim               // on the object
+	last   object.Object               // how the object was when it was deleted, where the event about that has shown it
 	// countHidden says that the definition of the kind, which says where its count is, may not be read.
 	countHidden bool
 	noDryRun    bool // no dry run can show what an apply would leave
@@ -209,6 +210,9 @@ func (w *objectReconcile) readObject(ctx context.Context) error {
 			w.missing = w.homeless(ctx, err)
 			w.live, err = nil, nil
 		}
+	}
+	if s := w.seen; s != nil && s.Gone && s.Depth == live.Full && s.Object.UID() == w.snap.uid && w.app.Account.IsSelf() {
+		w.last = s.Object
 	}
 	w.seen = nil
 	if err != nil {

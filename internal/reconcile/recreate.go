@@ -42,6 +42,6 @@ func (w *objectReconcile) noteCounts(live object.Object) error {
 	r := w.managed
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.memory = w.withCounts(r.memory, live)
+	r.memory = w.withCounts(r.memory, w.claims, live)
 	return w.engine.keepMemory(r)
 }

@@ -1,6 +1,7 @@
 package reconcile
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -39,10 +40,11 @@ func (r *appRun) listReleases(ctx context.Context) (err error) {
 	if held != nil {
 		r.chart.stored = nil
 	}
-	if spec.Former == nil || r.app.Policy.Mode != policy.Enforce {
+	f := spec.Former
+	if f == nil || r.app.Policy.Mode != policy.Enforce || held != nil && f.Name == spec.Name && f.Storage == spec.Storage { // then those are the other app's
 		return nil
 	}
-	return r.listFormer(ctx, *spec.Former)
+	return r.listFormer(ctx, *f)
 }
 
 // listFormer reads the stored releases of the former name, which may be the same one with another namespace. While the newest of them is this app's, the run is about that one.
@@ -68,7 +70,7 @@ func (r *appRun) listFormer(ctx context.Context, f record.Former) error {
 func isOfFormer(s releases.Stored, f record.Former) bool {
 	digest, known := f.Known[s.Revision]
 	text, err := s.Text()
-	return known && err == nil && (s.ByOthers || releases.DigestOf(text) == digest)
+	return known && err == nil && releases.NamespaceOf(text) == f.Namespace && (s.ByOthers || releases.DigestOf(text) == digest)
 }
 
 // uninstallRelease removes the objects of a release that has failed, and ends the run: the next one installs it, if it may be tried again.
@@ -154,13 +156,16 @@ func (r *appRun) beginUninstall(ctx context.Context) error {
 // uninstallText is what Helm says of a release that is being uninstalled.
 const uninstallText = "Deletion in progress (or silently failed)"
 
+// leastUninstallWait is how long an uninstall with a timeout of 0 waits, as in Helm (pkg/kube, statuswait.go).
+const leastUninstallWait = 30 * time.Second
+
 // awaitTermination has a prune wait until the objects of the release are gone, but for uninstall.disableWait, and for hooks that follow already.
 func (r *appRun) awaitTermination(run *pruneRun) {
 	how, newest := r.app.Release.Uninstall, r.chart.stored[0]
 	if how.Wait == hook.WaitForNothing || newest.Stage == hook.After {
 		return
 	}
-	run.order, run.limit.timeout = awaitAtEnd, how.Timeout
+	run.order, run.limit.timeout = awaitAtEnd, cmp.Or(how.Timeout, leastUninstallWait)
 	if text, err := newest.Text(); err == nil {
 		run.limit.since = releases.DeletedAt(text)
 	}

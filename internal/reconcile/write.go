@@ -273,7 +273,7 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 		default:
 		}
 	}
-	r.memory = w.withCounts(r.memory, w.live)
+	r.memory = w.withCounts(w.withLastCounts(r.memory, w.claims), w.claims, w.live)
 	err = w.engine.keepMemory(r)
 	r.findings, r.problem = w.masked(w.plan.Findings), ""
 	w.keepOptOut()

@@ -251,6 +251,17 @@ func LastDeployed(text []byte) time.Time { return timesOf(text).Last }
 // DeletedAt is when the uninstall of this release began; zero for none.
 func DeletedAt(text []byte) time.Time { return timesOf(text).Deleted }
 
+// NamespaceOf is the namespace that a release is for; empty where the text is none of a release.
+func NamespaceOf(text []byte) string {
+	var r struct {
+		Namespace string `json:"namespace"`
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		return ""
+	}
+	return r.Namespace
+}
+
 // Description is what Helm says of the release's state.
 func Description(text []byte) string { return timesOf(text).Description }
 
