@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/runs"
 )
 
@@ -18,7 +19,11 @@ func (r *appRun) countRun() runs.Runs {
 		return had
 	}
 	now := r.engine.Now()
-	return had.Add(r.built, now, now.Sub(r.report.At))
+	counted := had.Add(r.built, now, now.Sub(r.report.At))
+	if r.report.Stage != report.Done { // what it could not apply becomes healthy later
+		counted.Began = time.Time{}
+	}
+	return counted
 }
 
 // NoteRuns takes in that a status was written that counts an app's runs.

@@ -8,8 +8,9 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// TestANewGenerationBeginsTheRunsAgain: also where the first run about it builds nothing, and the next one what was built before.
-func TestANewGenerationBeginsTheRunsAgain(t *testing.T) {
+// TestWhereRunsBeginAgain: at a new generation, also where the first run about it builds nothing, and the next one what was built before; and after a run that
+// could not apply what it had built, but not after one that came to build nothing.
+func TestWhereRunsBeginAgain(t *testing.T) {
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	now := at
 	e := NewEngine(Dependencies{Now: func() time.Time { return now }}, nil)
@@ -17,18 +18,26 @@ func TestANewGenerationBeginsTheRunsAgain(t *testing.T) {
 	for i, c := range []struct {
 		generation int64
 		built      string
+		stage      report.Stage
 		want       time.Duration
 	}{
-		{1, "a", 0},
-		{1, "a", 0},
-		{1, "", 0},
-		{2, "", -1},
-		{2, "a", 4 * time.Minute},
-		{2, "a", 4 * time.Minute},
-		{3, "a", 6 * time.Minute},
+		{1, "a", report.Done, 0},
+		{1, "a", report.Done, 0},
+		{1, "", report.Render, 0},
+		{2, "", report.Render, -1},
+		{2, "a", report.Done, 4 * time.Minute},
+		{2, "a", report.Done, 4 * time.Minute},
+		{3, "a", report.Done, 6 * time.Minute},
+		{3, "b", report.Validate, -1},
+		{3, "b", report.Apply, -1},
+		{3, "b", report.Done, 9 * time.Minute},
+		{3, "", report.Fetch, 9 * time.Minute},
+		{3, "b", report.Done, 9 * time.Minute},
+		{3, "b", report.Apply, -1},
+		{3, "b", report.Done, 13 * time.Minute},
 	} {
 		now = at.Add(time.Duration(i) * time.Minute)
-		r := &appRun{engine: e, state: s, built: c.built, report: report.Report{Generation: c.generation, At: now}}
+		r := &appRun{engine: e, state: s, built: c.built, report: report.Report{Generation: c.generation, Stage: c.stage, At: now}}
 		r.report.Runs = r.countRun()
 		s.report = r.report
 		want := at.Add(c.want)

@@ -83,8 +83,8 @@ type Report struct {
 	UnreadySince time.Time
 }
 
-// WaitingSince returns since when an app waits for health that does: since the first run that built what the newest one has built, or since an object
-// is not healthy where that began later. A run that comes before the timeout is over does not begin the wait again.
+// WaitingSince returns since when an app waits for health that does: since the first run that applied what the newest one has built, or since an object
+// is not healthy where that began later. A run that comes before the timeout is over does not begin the wait again, unless it could not apply all of it.
 func (r Report) WaitingSince() time.Time {
 	since := r.Runs.Began
 	if since.IsZero() {

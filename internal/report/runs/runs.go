@@ -12,7 +12,7 @@ import "time"
 type Runs struct {
 	Digest string        // of what they built
 	Newest bool          // the app's newest run is one of them
-	Began  time.Time     // when the first of them began that was about the present generation of the custom resource
+	Began  time.Time     // when the first began since another generation, or a run that could not apply what it had built; zero where the newest could not
 	Ended  time.Time     // when the newest ended
 	Took   time.Duration // of the newest
 	Count  int           // that ended since the status was written last that counts runs
