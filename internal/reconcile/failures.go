@@ -49,6 +49,19 @@ func (f *failures) reconsider(key app.Key) {
 	f.changed[key] = true
 }
 
+// restart takes in that the app waits for the health of an object again: where it is not healthy, that counts from now.
+func (f *failures) restart(key app.Key, id object.ID, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begin()
+	f.changed[key] = true
+	for _, s := range []sinces{f.since, f.unready} {
+		if _, known := s[key][id]; known {
+			s[key][id] = now
+		}
+	}
+}
+
 // timeWhere is a time if something is so, and zero if it is not.
 func timeWhere(so bool, t time.Time) time.Time {
 	if so {
@@ -57,7 +70,7 @@ func timeWhere(so bool, t time.Time) time.Time {
 	return time.Time{}
 }
 
-// set keeps that it is so of an object at a time, or at none, and reports whether that has changed. The time is that of the first call.
+// set keeps that it is so of an object at a time, or at none, and reports whether that has changed. The time is that of the first call; see restart.
 func (s sinces) set(key app.Key, id object.ID, at time.Time) bool {
 	_, known := s[key][id]
 	switch {

@@ -130,6 +130,40 @@ func TestAnObjectThatHasOptedOutFailsNoApp(t *testing.T) {
 	held("web")
 }
 
+// TestAnObjectThatIsResumedIsJudgedFromThenOn: what it did while no app waited for it says nothing of the rollout that follows.
+func TestAnObjectThatIsResumedIsJudgedFromThenOn(t *testing.T) {
+	now := time.Unix(3600, 0)
+	for what, resume := range map[string]func(*objectReconcile){
+		"resumed":     func(w *objectReconcile) { w.treatment = optout.Treatment{}; w.keepOptOut() },
+		"gone":        func(w *objectReconcile) { w.live = nil; w.keepOptOut() },
+		"made again":  func(w *objectReconcile) { w.managed.setUnproven(w.engine, true) },
+		"still left":  func(w *objectReconcile) { w.keepOptOut() },
+		"made before": func(w *objectReconcile) { w.managed.setUnproven(w.engine, false) },
+	} {
+		e, a, managed := failingApp(nil)
+		e.Now = func() time.Time { return now }
+		web, api := managed("web"), managed("api")
+		w := &objectReconcile{live: object.Object{}, treatment: optout.Treatment{Effect: optout.NeverApply}}
+		w.engine, w.managed = e, web
+		w.keepOptOut()
+		e.failures.takeChanged(a.Key)
+		resume(w)
+		want := now
+		if web.isOptedOut() {
+			want = time.Unix(0, 0)
+		}
+		if failed, unready := e.failures.of(a.Key)[web.id], e.failures.unreadyOf(a.Key)[web.id]; !failed.Equal(want) || !unready.Equal(want) {
+			t.Errorf("%s: it has failed since %s, and is not healthy since %s, want %s", what, failed, unready, want)
+		}
+		if got := e.failures.takeChanged(a.Key); got == web.isOptedOut() {
+			t.Errorf("%s: what is held is judged again: %t", what, got)
+		}
+		if got, want := e.failures.unreadyOf(a.Key)[api.id], time.Unix(1, 0); !got.Equal(want) {
+			t.Errorf("%s: another object is not healthy since %s, want %s", what, got, want)
+		}
+	}
+}
+
 // TestWhatAsksToBeLeft: what is there, and is never applied, or not any more.
 func TestWhatAsksToBeLeft(t *testing.T) {
 	for effect, want := range map[optout.Effect]bool{

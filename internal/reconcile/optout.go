@@ -46,7 +46,9 @@ func (w *objectReconcile) asksToBeLeft() bool {
 // the managed object's mu.
 func (w *objectReconcile) keepOptOut() {
 	if left := w.asksToBeLeft(); left != w.managed.optedOut {
+		was := w.managed.isOptedOut()
 		w.managed.optedOut = left
+		w.managed.countAgain(w.engine, was)
 		w.engine.failures.reconsider(w.managed.owner)
 	}
 }
@@ -54,6 +56,20 @@ func (w *objectReconcile) keepOptOut() {
 // isOptedOut reports whether no app waits for the object's health: it asks to be left as it is, and truce has not created it, or it has been healthy since.
 // The caller holds mu.
 func (r *managedObject) isOptedOut() bool { return r.optedOut && !r.isUnproven }
+
+// setUnproven keeps whether truce has created an object that it only creates, and it has not been healthy since. The caller holds mu.
+func (r *managedObject) setUnproven(e *Engine, unproven bool) {
+	was := r.isOptedOut()
+	r.isUnproven = unproven
+	r.countAgain(e, was)
+}
+
+// countAgain has the health of an object that had opted out, and no longer does, judged from now on. The caller holds mu.
+func (r *managedObject) countAgain(e *Engine, wasOptedOut bool) {
+	if wasOptedOut && !r.isOptedOut() {
+		e.failures.restart(r.owner, r.id, e.Now())
+	}
+}
 
 // isOurs reports whether our own apply has put an annotation or label on the live object.
 func (w *objectReconcile) isOurs(key string) bool {

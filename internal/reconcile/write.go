@@ -119,7 +119,7 @@ func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, own
 		return remembered
 	}
 	r.appliedUID, r.withheld = answer.UID(), w.plan.Withheld
-	r.isUnproven = w.treatment.Effect == optout.CreateOnly && r.health.Code.IsAwaited()
+	r.setUnproven(e, w.treatment.Effect == optout.CreateOnly && r.health.Code.IsAwaited())
 	if !stuck {
 		r.baseline = base
 	}
