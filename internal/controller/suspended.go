@@ -109,13 +109,27 @@ func (c *Controller) fetchRevision(ctx context.Context, f dialect.Sources, cr ob
 func heldChart(cr object.Object, s dialect.Source, revision string) dialect.Source {
 	choice := *s.Chart
 	if choice.From.Chart != "" {
-		choice.From.Version, _, _ = strings.Cut(revision, "+")
+		choice.From.Version = heldVersion(choice, revision)
 	}
 	if observed, ok := cr.At("status", "observedGeneration").(int64); ok {
 		choice.Generation = observed // that of before it was suspended
 	}
 	s.Chart = &choice
 	return s
+}
+
+// heldVersion is the version in its repository of a chart whose HelmChart is at a revision. Values files have put the generation in the place of the build
+// metadata of the version, which the HelmChart then may still name itself.
+func heldVersion(of chartfile.Choice, revision string) string {
+	if len(of.Values) == 0 {
+		return revision
+	}
+	version, _, _ := strings.Cut(revision, "+")
+	asked, _, _ := strings.Cut(strings.TrimPrefix(of.From.Version, "v"), "+")
+	if chartfile.IsExact(of.From.Version) && asked == strings.TrimPrefix(version, "v") {
+		return of.From.Version
+	}
+	return version
 }
 
 // hasIncluded reports whether an artifact includes the revisions that the status of its source names.

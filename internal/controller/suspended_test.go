@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/local"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
 	"github.com/truce-gitops/truce/internal/source/recipe"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
 )
@@ -244,5 +245,32 @@ func TestASourceThatIsDeletedWithoutAnArtifactSaysSo(t *testing.T) {
 	c.reconcileSource(t.Context(), key)
 	if _, err := c.Artifact(key); err == nil || !strings.Contains(err.Error(), "is being deleted") || c.awaitSource(key) != 0 {
 		t.Errorf("got %v, and an app waits for %s", err, c.awaitSource(key))
+	}
+}
+
+// TestAHeldChartHasTheVersionOfTheRevision: with the build metadata that the chart has itself, and without that which values files have put in its place.
+func TestAHeldChartHasTheVersionOfTheRevision(t *testing.T) {
+	values := []string{"values.yaml"}
+	for _, c := range []struct {
+		asked    string
+		values   []string
+		revision string
+		want     string
+	}{
+		{"1.x", nil, "1.2.3", "1.2.3"},
+		{"1.x", nil, "1.2.3+build7", "1.2.3+build7"},
+		{"1.2.3+build7", nil, "1.2.3+build7", "1.2.3+build7"},
+		{"1.x", values, "1.2.3+4", "1.2.3"},
+		{"1.2.3+build7", values, "1.2.3+4", "1.2.3+build7"},
+		{"v1.2.3+build7", values, "1.2.3+4", "v1.2.3+build7"},
+		{"1.3.0+build8", values, "1.2.3+4", "1.2.3"}, // asked for since it was suspended
+	} {
+		s := dialect.Source{Chart: &chartfile.Choice{From: app.SourceKey{Kind: "HelmRepository", Name: "web", Chart: "app", Version: c.asked}, Values: c.values}}
+		if got := heldChart(resource(), s, c.revision).Chart.From.Version; got != c.want {
+			t.Errorf("%s at %s, values files %v: %q, want %q", c.asked, c.revision, c.values, got, c.want)
+		}
+		if s.Chart.From.Version != c.asked {
+			t.Error("the HelmChart itself is another")
+		}
 	}
 }
