@@ -20,6 +20,12 @@ import (
 // An ArtifactGenerator is looked at when one of its sources has another artifact. What it makes stays in this process: the ExternalArtifacts that it
 // writes say which revision there is, and apps that name one of them get its files from here.
 
+// builds are what an ArtifactGenerator was looked at for last, by its generation and by what its sources hold, and how many looks at that failed in a row.
+type builds struct {
+	of       string
+	failures int
+}
+
 // isGenerated reports whether truce makes the artifacts of an ArtifactGenerator: not one that Flux's source-watcher works on, nor in observe mode.
 // The caller holds mu.
 func (c *Controller) isGenerated(key app.SourceKey) bool {
@@ -65,7 +71,8 @@ func (c *Controller) reconcileGenerator(ctx context.Context, cr object.Object, s
 }
 
 // pauseGenerator is the pause after a look at an ArtifactGenerator: its interval, since what its sources hold is made into nothing else until they
-// change. A failure that another spec alone can end is no exception. Any other may have been the machine's: the same is tried again soon, and then less often.
+// change. A spec that truce refuses, and a source that the flags forbid, are no exception. Any other failure may have been the machine's, which its error does
+// not show: the same is tried again soon, and then less often, also where another spec alone can end it.
 func (c *Controller) pauseGenerator(s dialect.Source, err error) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -75,11 +82,11 @@ func (c *Controller) pauseGenerator(s dialect.Source, err error) time.Duration {
 	case e == nil:
 		return 0
 	case err == nil, len(s.Problems) > 0, errors.As(err, &why) && why.Reason == source.AccessDenied:
-		e.failures = 0
+		e.builds.failures = 0
 		return s.Interval
 	}
-	e.failures++
-	return min(retrySource<<min(e.failures-1, 8), max(s.Interval, time.Second))
+	e.builds.failures++
+	return min(retrySource<<min(e.builds.failures-1, 8), max(s.Interval, time.Second))
 }
 
 // awaitInputs reports whether nothing is known yet of a source that is about to be looked at. The caller holds mu.
@@ -99,23 +106,16 @@ func (c *Controller) generate(ctx context.Context, s dialect.Source) (recipe.Res
 		return recipe.Result{}, err
 	}
 	from, err := c.inputs(s)
-	if err != nil {
-		return recipe.Result{}, err
-	}
 	what := fmt.Sprint("generation ", s.Generation)
 	for _, alias := range slices.Sorted(maps.Keys(from)) {
 		a := from[alias]
 		what += fmt.Sprintf("; %s %s %s %+v %v", alias, a.Revision, a.Digest, a.Chart, a.Metadata)
 	}
-	c.mu.RLock()
-	e := c.sourceSet[s.Key]
-	had := e != nil && e.together == what && !extracts(*s.Recipe)
-	var there recipe.Result
-	if had {
-		there = e.state.Generated
-	}
-	c.mu.RUnlock()
-	if had {
+	there, had := c.beginBuild(s, what)
+	switch {
+	case err != nil:
+		return recipe.Result{}, err
+	case had:
 		return there, nil
 	}
 	made, err := c.Builder.Build(ctx, *s.Recipe, from)
@@ -128,6 +128,23 @@ func (c *Controller) generate(ctx context.Context, s dialect.Source) (recipe.Res
 		}
 	}
 	return made, err
+}
+
+// beginBuild takes in what an ArtifactGenerator is looked at for, and returns what was made of that before, if it need not be made again.
+func (c *Controller) beginBuild(s dialect.Source, what string) (recipe.Result, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.sourceSet[s.Key]
+	if e == nil {
+		return recipe.Result{}, false
+	}
+	if e.builds.of != what {
+		e.builds = builds{of: what}
+	}
+	if e.together != what || extracts(*s.Recipe) {
+		return recipe.Result{}, false
+	}
+	return e.state.Generated, true
 }
 
 // extracts reports whether files of archives are in what is made. They are stored by this process alone, which can lose them, so that they are looked

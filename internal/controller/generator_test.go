@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -46,5 +47,31 @@ func TestABuildThatFailedIsTriedAgainSoon(t *testing.T) {
 	c.Tenancy.References, generator.source.Problems = "", []app.Problem{{Field: "spec.sources", Reason: "required"}}
 	if again := look(); again != time.Hour {
 		t.Errorf("what is refused is tried again after %s", again)
+	}
+}
+
+// TestAnotherSpecOrArtifactBeginsThePausesAgain: its first failure may pass as well as that of the first build.
+func TestAnotherSpecOrArtifactBeginsThePausesAgain(t *testing.T) {
+	c, of, _, generator := generating(t, map[string]string{"a": "1"})
+	from := &c.sourceSet[of].state
+	sound := from.Artifact.Files
+	from.Artifact.Files = struct{ source.Tree }{sound} // which cannot be copied
+	for _, change := range []struct {
+		name string
+		make func()
+	}{
+		{"the first build", func() {}},
+		{"another spec", func() { generator.source.Generation++ }},
+		{"another revision", func() { from.Artifact.Revision += "1" }},
+		{"no artifact", func() { from.Artifact.Files, from.Err = nil, errors.New("no answer") }},
+		{"an artifact again", func() { from.Artifact.Files, from.Err = struct{ source.Tree }{sound}, nil }},
+	} {
+		change.make()
+		for i := range 10 {
+			again := c.reconcileSource(t.Context(), generator.source.Key)
+			if want := min(15*time.Second<<i, time.Hour); again != want {
+				t.Errorf("%s: it is tried again after %s, want %s", change.name, again, want)
+			}
+		}
 	}
 }

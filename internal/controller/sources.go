@@ -30,7 +30,7 @@ type sourceEntry struct {
 	reader   app.Key    // an app that names it itself
 	other    string     // the controller that works on it instead of truce (ArtifactGenerator); empty for none
 	wanted   time.Time  // when an app has asked for a look that was not made yet; zero for none
-	failures int        // in a row, of an ArtifactGenerator; see pauseGenerator
+	builds   builds     // of an ArtifactGenerator
 
 	state dialect.SourceState
 	local context.CancelFunc // ends the watch of a local repository; nil for none
