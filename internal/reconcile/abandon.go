@@ -80,12 +80,22 @@ func (r *appRun) whyAbandoned(o report.Rollout, failed error) (report.Reason, st
 		return report.OperationAbandoned, "automated sync was switched off"
 	case r.asked.Rollout != app.IfChanged || !ends:
 		return "", ""
+	case o.IsLeft && r.isAbout(o) && !r.wasCompared() && r.inventory.Operation.Key != "" && !r.inventory.Operation.Ended: // its hooks are not over
+		return "", ""
 	case o.IsLeft && r.isAbout(o):
 		return report.Succeeded, ""
 	case r.isAbout(o):
 		return report.OperationAbandoned, "superseded by a change of the spec"
 	}
 	return report.OperationAbandoned, "superseded by revision " + cmp.Or(r.artifact.Commit, r.artifact.Revision)
+}
+
+// wasCompared reports whether this process has found out that the cluster is as a revision describes, or has brought one out: the history of a custom resource
+// may have the revision of an operation from one before.
+func (r *appRun) wasCompared() bool {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return r.state.rolledOut != ""
 }
 
 func reasonOf(err error) report.Reason {

@@ -275,7 +275,7 @@ func limited(all []historyEntry, spec applicationSpec) []historyEntry {
 }
 
 // appliedRevision is the revision of the newest operation that went through, as long as files come from the same place: of several sources those of
-// all, with spaces between.
+// all, with spaces between. It is empty where the newest operation does not show that the namespace has the labels and annotations that the spec wants.
 func appliedRevision(cr object.Object, spec applicationSpec) string {
 	var s applicationStatus
 	reader.DecodeStatus(cr, &s)
@@ -284,11 +284,18 @@ func appliedRevision(cr object.Object, spec applicationSpec) string {
 		h := s.History[n-1]
 		was = syncResult{Revision: h.Revision, Revisions: h.Revisions, Source: h.Source, Sources: h.Sources}
 	}
-	if o := s.OperationState; o != nil && o.Phase == phaseSucceeded && o.SyncResult != nil && isFullSync(readOrder(o.Operation, spec)) {
-		was = *o.SyncResult
-		if !sameMetadata(was.ManagedNamespaceMetadata, spec) {
-			return ""
+	var metadata any // the history does not have it
+	if o := s.OperationState; o != nil && o.SyncResult != nil && (o.Phase == phaseSucceeded || isHealing(o.Operation)) {
+		order := readOrder(o.Operation, spec)
+		if isFullSync(order) {
+			was = *o.SyncResult
 		}
+		if order.Mode == "" { // one on some of the objects writes the namespace, too, and drift is put back of what was brought out
+			metadata = o.SyncResult.ManagedNamespaceMetadata
+		}
+	}
+	if !sameMetadata(metadata, spec) {
+		return ""
 	}
 	var from applicationSource
 	var all []applicationSource
@@ -315,8 +322,8 @@ func sameMetadata(was any, spec applicationSpec) bool {
 	return decodeInto(was, &had) == nil && maps.Equal(had.Labels, now.Labels) && maps.Equal(had.Annotations, now.Annotations)
 }
 
-// failedOperation is the newest operation, if it was an automated one that has failed and has no retries left, as long as files come from the same place.
-// An adopted Application begins with an operation of its own.
+// failedOperation is the newest operation, if it was an automated one that has failed and has no retries left, as long as files come from the same place, and
+// the spec wants the same of the namespace. An adopted Application begins with an operation of its own.
 func failedOperation(cr object.Object, spec applicationSpec) (revision, message string) {
 	var s applicationStatus
 	reader.DecodeStatus(cr, &s)
@@ -327,6 +334,9 @@ func failedOperation(cr object.Object, spec applicationSpec) (revision, message 
 	operation := object.Object(o.Operation)
 	limit := retryLimit(o.Operation)
 	if operation.At("initiatedBy", "automated") != true || operation["retry"] == nil || limit < 0 || o.RetryCount != limit || !isOfSources(*o.SyncResult, spec) {
+		return "", ""
+	}
+	if !sameMetadata(o.SyncResult.ManagedNamespaceMetadata, spec) {
 		return "", ""
 	}
 	return oneText(o.SyncResult.Revision, o.SyncResult.Revisions), strings.TrimSuffix(o.Message, retriedText(limit))

@@ -80,6 +80,11 @@ func leftOperation(cr object.Object, spec applicationSpec) (left app.LeftOperati
 	return left
 }
 
+// isHealing reports whether an operation puts drift back.
+func isHealing(operation map[string]any) bool {
+	return object.Object(operation).At("sync", "selfHealAttemptsCount") != nil
+}
+
 // tokenOf identifies an operation by all that is in it, read or not.
 func tokenOf(operation map[string]any) string {
 	text, err := json.Marshal(operation) // decoded JSON always encodes, with sorted keys
