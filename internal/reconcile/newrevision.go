@@ -34,9 +34,16 @@ func (r *appRun) onlyCompare() {
 	r.app = r.asked.BetweenRollouts()
 	r.app.Policy.Mode = policy.Await
 	r.setPolicy(r.app)
+	if o, open := r.openOperation(); !open || r.isAbout(o) { // else not before followOperation: a rollout would take the place of that operation
+		r.noteCompared()
+	}
+}
+
+// noteCompared has the next run bring the revision out, also if the comparison fails.
+func (r *appRun) noteCompared() {
 	r.state.mu.Lock()
-	r.state.compared = r.rolloutKey() // if the comparison fails, the next run brings it out
-	r.state.mu.Unlock()
+	defer r.state.mu.Unlock()
+	r.state.compared = r.rolloutKey()
 }
 
 // bringOutChange makes a rollout of a comparison whose result is known: Git describes other objects than before, or an operation goes on that was begun
@@ -50,6 +57,7 @@ func (r *appRun) bringOutChange(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	r.noteCompared()
 	isCertain := goesOn
 	if !goesOn {
 		if isCertain, err = r.isOperationCertain(ctx); err != nil {
