@@ -211,9 +211,7 @@ func (w *objectReconcile) readObject(ctx context.Context) error {
 			w.live, err = nil, nil
 		}
 	}
-	if s := w.seen; s != nil && s.Gone && s.Depth == live.Full && s.Object.UID() == w.snap.uid && w.app.Account.IsSelf() {
-		w.last = s.Object
-	}
+	w.keepLast()
 	w.seen = nil
 	if err != nil {
 		return fmt.Errorf("read: %w", err)
@@ -221,6 +219,13 @@ func (w *objectReconcile) readObject(ctx context.Context) error {
 	w.owners, err = w.engine.shapes.Owners(w.live, w.snap.baseline)
 	w.fresh = true
 	return err
+}
+
+// keepLast keeps the object as the event that woke us shows it at its end.
+func (w *objectReconcile) keepLast() {
+	if s := w.seen; s != nil && s.Gone && s.Depth == live.Full && s.Object.UID() == w.snap.uid && w.app.Account.IsSelf() {
+		w.last = s.Object
+	}
 }
 
 // isShown reports whether the event that woke us shows the whole object, to an app that may see what truce sees.
