@@ -3,8 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply"
@@ -14,7 +12,6 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/render/desired"
@@ -112,19 +109,16 @@ func (e *Engine) PruneCandidates(ctx context.Context, a app.App, left []inventor
 // execute judges and deletes entries of an app's inventory, and takes out of it what is gone. What came of it stands in s.
 func (s *pruneRun) execute(ctx context.Context, saved *inventory.Record, left []inventory.Entry) error {
 	e := s.engine
+	var mine []inventory.Entry
 	for _, entry := range left {
 		if e.passToWaiting(entry.ID) {
 			s.handedOver = append(s.handedOver, entry.ID)
 			continue
 		}
-		g, err := s.readEntry(ctx, entry)
-		if errors.Is(err, live.ErrUnknownKind) {
-			continue // its CRD or its API is gone: it cannot be deleted, and stays in the inventory
-		}
-		if err != nil {
-			return &stageError{report.PruneFailed, err}
-		}
-		s.in.Gone = append(s.in.Gone, g)
+		mine = append(mine, entry)
+	}
+	if err := s.readCandidates(ctx, mine); err != nil {
+		return &stageError{report.PruneFailed, err}
 	}
 	s.plan = decide.PlanPrune(s.in)
 	s.kept = s.plan.Keep
@@ -160,28 +154,6 @@ func (e *Engine) saveAfterPrune(ctx context.Context, saved inventory.Record, swe
 	return swept
 }
 
-// readEntry reads what is there under an entry of the inventory.
-func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide.PruneCandidate, error) {
-	if s.denied != nil {
-		return decide.PruneCandidate{}, s.denied
-	}
-	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
-	o, err := s.access.Live.Get(ctx, gvk, entry.ID)
-	if errors.Is(err, live.ErrNotFound) {
-		o, err = nil, nil
-	}
-	if err != nil {
-		return decide.PruneCandidate{}, fmt.Errorf("read %s: %w", entry.ID, err)
-	}
-	s.entries[entry.ID], s.waves[entry.ID] = entry, optout.PlaceOf(o, s.waveKeys)
-	s.targets[entry.ID] = apply.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion(), Propagation: s.propagation}
-	g := decide.PruneCandidate{ID: entry.ID, UID: entry.UID, Live: o, Denied: s.bound.ProjectRefusal(entry.ID)}
-	if s.from.Takes() {
-		g.Inherited, _ = s.from.OwnerOf(o)
-	}
-	return g, nil
-}
-
 func (s *pruneRun) deletePlanned(ctx context.Context, plan decide.PrunePlan) error {
 	s.forget = append(s.forget, plan.Forget...)
 	if plan.Held != "" {
@@ -201,60 +173,4 @@ func (s *pruneRun) deletePlanned(ctx context.Context, plan decide.PrunePlan) err
 	}
 	s.endWaits()
 	return nil
-}
-
-// delete deletes one object. One that has changed since it was judged, as each status write changes it, is read and judged again;
-// that it may go as far as the number of objects is concerned has been decided.
-func (s *pruneRun) delete(ctx context.Context, id object.ID) error {
-	for stale := range maxTries {
-		if s.engine.passToWaiting(id) {
-			s.handedOver = append(s.handedOver, id)
-			return nil
-		}
-		_, err := apply.ExecuteStep(ctx, s.access.Writer, s.targets[id], nil, decide.Step{Verb: decide.Prune, Reason: s.why})
-		if err == nil || errors.Is(err, apply.ErrGone) {
-			s.noteDeleted(id)
-			return nil
-		}
-		if !errors.Is(err, apply.ErrStale) {
-			return err
-		}
-		if err := pauseStale(ctx, stale+1); err != nil {
-			return err
-		}
-		if again, err := s.readAgain(ctx, id); err != nil || !again {
-			return err
-		}
-	}
-	return apply.ErrStale
-}
-
-// noteDeleted takes in that an object was deleted.
-func (s *pruneRun) noteDeleted(id object.ID) {
-	s.deleted = append(s.deleted, s.entries[id])
-	s.notePruned(id)
-	if !s.awaits {
-		s.forget = append(s.forget, id)
-	}
-}
-
-// readAgain reads and judges an object once more, and reports whether it is still to be deleted. Of the plan of one object its Held is not looked at.
-func (s *pruneRun) readAgain(ctx context.Context, id object.ID) (bool, error) {
-	g, err := s.readEntry(ctx, s.entries[id])
-	if errors.Is(err, live.ErrUnknownKind) {
-		return false, nil // its CustomResourceDefinition has gone since the plan was made
-	}
-	if err != nil {
-		return false, err
-	}
-	in := s.in
-	in.Gone = []decide.PruneCandidate{g}
-	plan := decide.PlanPrune(in)
-	s.forget = append(s.forget, plan.Forget...)
-	if len(plan.Delete) > 0 {
-		return true, nil
-	}
-	maps.Copy(s.kept, plan.Keep)
-	s.plan.Delete = slices.DeleteFunc(slices.Clone(s.plan.Delete), func(other object.ID) bool { return other == id })
-	return false, nil
 }

@@ -3,7 +3,10 @@ package reconcile
 import (
 	"context"
 	"errors"
+	"fmt"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -67,11 +70,17 @@ func pruned() app.App {
 
 func newShelf() (*shelf, *Engine) {
 	s := &shelf{objects: map[object.ID]object.Object{}, changes: map[object.ID]map[string]any{}, broken: map[object.ID]error{}}
+	return s, s.engine(s, 1)
+}
+
+// engine reads from the shelf, and writes to w.
+func (s *shelf) engine(w apply.Writer, objectsAtOnce int) *Engine {
 	rule := func(value string, effect optout.PruneEffect) optout.PruneRule {
 		return optout.PruneRule{Key: "test/prune", Value: value, Effect: effect}
 	}
-	return s, NewEngine(Dependencies{
-		Live: s, Writer: s, Now: time.Now, PruneRules: optout.PruneRules{rule("never", optout.KeepUnlessEnd), rule("outlives", optout.OutliveApp)},
+	return NewEngine(Dependencies{
+		Live: s, Writer: w, Now: time.Now, PruneRules: optout.PruneRules{rule("never", optout.KeepUnlessEnd), rule("outlives", optout.OutliveApp)},
+		ObjectsAtOnce: objectsAtOnce,
 	}, nil)
 }
 
@@ -134,4 +143,54 @@ func TestClaimsAreReadWhileTheEngineIsLocked(t *testing.T) {
 	case <-time.After(time.Minute):
 		t.Error("claims are not read while the engine's lock is held")
 	}
+}
+
+// barrier lets the deletions of ConfigMaps end when as many as it waits for have begun.
+type barrier struct {
+	*shelf
+	mu      sync.Mutex
+	waits   sync.WaitGroup
+	pending int // ConfigMaps
+}
+
+func (b *barrier) Delete(ctx context.Context, t apply.Target) error {
+	if t.ID.Kind == "ConfigMap" {
+		b.waits.Done()
+		b.waits.Wait()
+		time.Sleep(time.Second)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if t.ID.Kind == "ConfigMap" {
+		b.pending--
+	} else if b.pending > 0 {
+		return fmt.Errorf("%d ConfigMaps are not deleted yet", b.pending)
+	}
+	return b.shelf.Delete(ctx, t)
+}
+
+// TestObjectsOfAKindAreDeletedAtOnce: one after the other, each would wait for the rest. Another kind waits for them: the app's account may need it.
+func TestObjectsOfAKindAreDeletedAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newShelf()
+		saved := inventory.Record{}
+		for _, name := range []string{"a", "b", "c", "d"} {
+			saved.Entries = append(saved.Entries, s.put(name, nil))
+		}
+		b := &barrier{shelf: s, pending: len(saved.Entries)}
+		b.waits.Add(b.pending)
+		e := s.engine(b, b.pending+1)
+		account := s.put("account", nil)
+		o := s.objects[account.ID]
+		delete(s.objects, account.ID)
+		account.ID.Kind, o["kind"] = "ServiceAccount", "ServiceAccount"
+		s.objects[account.ID] = o
+		saved.Entries = append(saved.Entries, account)
+		if err := e.newPruneRun(pruned(), len(saved.Entries)).execute(t.Context(), &saved, saved.Entries); err != nil {
+			t.Fatal(err)
+		}
+		if len(s.deleted) != 5 || len(saved.Entries) > 0 {
+			t.Errorf("deleted %v, and the inventory has %v", s.deleted, saved.Entries)
+		}
+	})
 }

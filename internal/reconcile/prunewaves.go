@@ -3,7 +3,6 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -89,19 +88,6 @@ func (s *pruneRun) wavesOf(plan decide.PrunePlan) []pruneWave {
 func (s *pruneRun) sameWave(a, b object.ID) bool {
 	needed := func(id object.ID) bool { return desired.WaveOfKind(s.targets[id].GVK) == desired.FirstWave }
 	return s.waves[a] == s.waves[b] && needed(a) == needed(b) || needed(a) && needed(b)
-}
-
-func (s *pruneRun) deleteWave(ctx context.Context, wave pruneWave) error {
-	var failed []error
-	for _, id := range wave.ids {
-		if err := s.delete(ctx, id); err != nil {
-			failed = append(failed, fmt.Errorf("prune %s: %w", id, err))
-		}
-	}
-	if len(failed) > 0 {
-		return &stageError{report.PruneFailed, errors.Join(failed...)}
-	}
-	return nil
 }
 
 // awaitGone returns nil when what a wave has deleted is gone. Else the error is InProgress, and the end of an object enqueues the app; until then the

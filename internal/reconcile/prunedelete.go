@@ -1,0 +1,231 @@
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/truce-gitops/truce/internal/apply"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/report"
+)
+
+// candidate is what is there under an entry of the inventory.
+type candidate struct {
+	decide.PruneCandidate
+	entry  inventory.Entry
+	target apply.Target
+	wave   int
+}
+
+// read reads what is there under an entry of the inventory. It may be called concurrently.
+func (s *pruneRun) read(ctx context.Context, entry inventory.Entry) (candidate, error) {
+	if s.denied != nil {
+		return candidate{}, s.denied
+	}
+	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
+	o, err := s.access.Live.Get(ctx, gvk, entry.ID)
+	if errors.Is(err, live.ErrNotFound) {
+		o, err = nil, nil
+	}
+	if err != nil {
+		return candidate{}, fmt.Errorf("read %s: %w", entry.ID, err)
+	}
+	c := candidate{
+		PruneCandidate: decide.PruneCandidate{ID: entry.ID, UID: entry.UID, Live: o, Denied: s.bound.ProjectRefusal(entry.ID)},
+		entry:          entry,
+		target:         apply.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion(), Propagation: s.propagation},
+		wave:           optout.PlaceOf(o, s.waveKeys),
+	}
+	if s.from.Takes() {
+		c.Inherited, _ = s.from.OwnerOf(o)
+	}
+	return c, nil
+}
+
+func (s *pruneRun) take(c candidate) {
+	s.entries[c.ID], s.waves[c.ID], s.targets[c.ID] = c.entry, c.wave, c.target
+}
+
+// readEntry reads what is there under an entry of the inventory, and takes it in.
+func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide.PruneCandidate, error) {
+	c, err := s.read(ctx, entry)
+	if err == nil {
+		s.take(c)
+	}
+	return c.PruneCandidate, err
+}
+
+// readCandidates takes in what the run is to judge. An entry whose kind is not served any more cannot be deleted, and stays in the inventory.
+func (s *pruneRun) readCandidates(ctx context.Context, entries []inventory.Entry) error {
+	read := make([]candidate, len(entries))
+	var g errgroup.Group
+	g.SetLimit(s.atOnce())
+	for i, entry := range entries {
+		g.Go(func() error {
+			var err error
+			read[i], err = s.read(ctx, entry)
+			if errors.Is(err, live.ErrUnknownKind) {
+				return nil
+			}
+			return err
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	for i, c := range read {
+		if c.ID == entries[i].ID { // else its kind is unknown
+			s.take(c)
+			s.in.Gone = append(s.in.Gone, c.PruneCandidate)
+		}
+	}
+	return nil
+}
+
+func (s *pruneRun) atOnce() int { return max(1, s.engine.ObjectsAtOnce) }
+
+// deleteWave deletes objects in their order. Those of a kind that follow each other are deleted at once: what is of another kind may need them until it is
+// gone, as the app's account needs its RoleBindings.
+func (s *pruneRun) deleteWave(ctx context.Context, wave pruneWave) error {
+	var failed []error
+	for left := wave.ids; len(left) > 0; {
+		n := 1
+		for n < len(left) && left[n].Group == left[0].Group && left[n].Kind == left[0].Kind {
+			n++
+		}
+		failed = append(failed, s.deleteAlike(ctx, left[:n])...)
+		left = left[n:]
+	}
+	if err := ctx.Err(); err != nil { // once, not of each object
+		return &stageError{report.PruneFailed, err}
+	}
+	if len(failed) > 0 {
+		return &stageError{report.PruneFailed, errors.Join(failed...)}
+	}
+	return nil
+}
+
+// deleteAlike deletes objects whose order does not matter.
+func (s *pruneRun) deleteAlike(ctx context.Context, ids []object.ID) []error {
+	ends := make([]deletion, len(ids))
+	var g errgroup.Group
+	g.SetLimit(s.atOnce())
+	for i, id := range ids {
+		g.Go(func() error {
+			ends[i] = s.delete(ctx, s.entries[id], s.targets[id])
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions return no error: ends has them
+	var failed []error
+	for i, id := range ids {
+		if err := s.takeEnd(id, ends[i]); err != nil {
+			failed = append(failed, fmt.Errorf("prune %s: %w", id, err))
+		}
+	}
+	return failed
+}
+
+// deletion is how the deletion of one object has ended.
+type deletion struct {
+	end    deletionEnd
+	judged *candidate       // again, as it had changed; nil for not
+	plan   decide.PrunePlan // of that
+	err    error            // of deletionFailed
+}
+
+type deletionEnd string
+
+// The values of deletionEnd.
+const (
+	deletionDone     deletionEnd = "done"        // the object is deleted, or was
+	deletionPassed   deletionEnd = "handed over" // another app has it, or waits for it
+	deletionStopped  deletionEnd = "stopped"     // it is no longer to be deleted
+	deletionUnserved deletionEnd = "unserved"    // its CustomResourceDefinition has gone since the plan was made
+	deletionFailed   deletionEnd = "failed"
+)
+
+// delete deletes one object. One that has changed since it was judged, as each status write changes it, is read and judged again;
+// that it may go as far as the number of objects is concerned has been decided. It may be called concurrently, and takes nothing in.
+func (s *pruneRun) delete(ctx context.Context, entry inventory.Entry, target apply.Target) deletion {
+	out := deletion{end: deletionFailed}
+	for stale := range maxTries {
+		if s.engine.passToWaiting(entry.ID) {
+			out.end = deletionPassed
+			return out
+		}
+		_, out.err = apply.ExecuteStep(ctx, s.access.Writer, target, nil, decide.Step{Verb: decide.Prune, Reason: s.why})
+		if out.err == nil || errors.Is(out.err, apply.ErrGone) {
+			out.end, out.err = deletionDone, nil
+			return out
+		}
+		if !errors.Is(out.err, apply.ErrStale) {
+			return out
+		}
+		if out.err = pauseStale(ctx, stale+1); out.err != nil {
+			return out
+		}
+		if out = s.judgeAgain(ctx, entry); out.err != nil || out.end != deletionFailed {
+			return out
+		}
+		target = out.judged.target
+	}
+	out.err = apply.ErrStale
+	return out
+}
+
+// judgeAgain reads an object once more, and judges it by the rules of the run. One that is still to be deleted comes back as failed without an error: it
+// has not been deleted yet. Of the plan of one object its Held is not looked at.
+func (s *pruneRun) judgeAgain(ctx context.Context, entry inventory.Entry) deletion {
+	again, err := s.read(ctx, entry)
+	if errors.Is(err, live.ErrUnknownKind) {
+		return deletion{end: deletionUnserved}
+	}
+	if err != nil {
+		return deletion{end: deletionFailed, err: err}
+	}
+	in := s.in
+	in.Gone = []decide.PruneCandidate{again.PruneCandidate}
+	out := deletion{end: deletionFailed, judged: &again, plan: decide.PlanPrune(in)}
+	if len(out.plan.Delete) == 0 {
+		out.end = deletionStopped
+	}
+	return out
+}
+
+// takeEnd takes in how the deletion of an object has ended.
+func (s *pruneRun) takeEnd(id object.ID, d deletion) error {
+	if d.judged != nil {
+		s.take(*d.judged)
+		s.forget = append(s.forget, d.plan.Forget...)
+	}
+	switch d.end {
+	case deletionDone:
+		s.noteDeleted(id)
+	case deletionPassed:
+		s.handedOver = append(s.handedOver, id)
+	case deletionStopped:
+		maps.Copy(s.kept, d.plan.Keep)
+		s.plan.Delete = slices.DeleteFunc(slices.Clone(s.plan.Delete), func(other object.ID) bool { return other == id })
+	case deletionUnserved, deletionFailed:
+	}
+	return d.err
+}
+
+// noteDeleted takes in that an object was deleted.
+func (s *pruneRun) noteDeleted(id object.ID) {
+	s.deleted = append(s.deleted, s.entries[id])
+	s.notePruned(id)
+	if !s.awaits {
+		s.forget = append(s.forget, id)
+	}
+}
