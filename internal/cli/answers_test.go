@@ -6,6 +6,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // answers implements Clusters by the answers that a test has set.
@@ -32,6 +33,20 @@ func (s someApps) Names(_ context.Context, ns string) ([]app.Key, error) {
 		}
 	}
 	return out, nil
+}
+
+// Follow shows the apps once, each with the label env=pr-42.
+func (s someApps) Follow(ctx context.Context, ns string, seen func([]view.Summary) bool) error {
+	known, err := s.Names(ctx, ns)
+	if err != nil {
+		return err
+	}
+	var all []view.Summary
+	for _, k := range known {
+		all = append(all, view.Summary{Key: k, Labels: map[string]string{"env": "pr-42"}})
+	}
+	seen(all)
+	return nil
 }
 
 // oneRepository implements Repositories by what was found in one.

@@ -30,8 +30,9 @@ type appFlags struct {
 const longApp = `Work with the apps of a cluster: Flux Kustomizations and HelmReleases, and Argo CD Applications.
 
 NAME is an app's name, or kind/name where two kinds share it. Without -n the namespace
-is the one of the kubeconfig's context; called as argocd, it is argocd, and an app whose name
-no other has is found wherever it is.`
+is the one of the kubeconfig's context. Called as argocd, it is argocd, and an Application whose name
+no other one has is found wherever it is; names and selectors mean Applications there, and an app of Flux is
+named with its kind.`
 
 func (p *program) app() (*cobra.Command, *appFlags) {
 	f := &appFlags{program: p, config: kubectlFlags()}
@@ -127,7 +128,7 @@ func (f *appFlags) targets(ctx context.Context, c *Cluster, args []string) ([]ap
 			err = unproven(err)
 		}
 		if err != nil {
-			return nil, appElsewhere(ctx, c, arg, ns, err)
+			return nil, f.appElsewhere(ctx, c, arg, ns, err)
 		}
 		out = append(out, key)
 	}
@@ -135,7 +136,7 @@ func (f *appFlags) targets(ctx context.Context, c *Cluster, args []string) ([]ap
 }
 
 // appElsewhere completes the answer to a name that a namespace does not have by the namespaces that have it, as far as the user may know.
-func appElsewhere(ctx context.Context, c *Cluster, arg, namespace string, err error) error {
+func (f *appFlags) appElsewhere(ctx context.Context, c *Cluster, arg, namespace string, err error) error {
 	var answer *exit.Error
 	if namespace == "" || !errors.As(err, &answer) || answer.Code != exit.Cluster {
 		return err
@@ -144,16 +145,17 @@ func appElsewhere(ctx context.Context, c *Cluster, arg, namespace string, err er
 	if listErr != nil {
 		return err // the names of one namespace could be listed: what the others have is an addition
 	}
-	key, findErr := resolve(arg, "", known)
+	key, findErr := f.resolve(arg, "", known)
 	if findErr != nil {
 		return err
 	}
 	return &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s: not in namespace %s; %s is in %s: -n %s", arg, namespace, resourceName(key), key.Namespace, key.Namespace)}
 }
 
-// resolve finds the app that an argument names. For argocd the namespace argocd comes first, and an argument may be namespace/name.
+// resolve finds the app that an argument names. For argocd the namespace argocd comes first, an argument may be namespace/name, and a name without a
+// kind is an Application's.
 func (f *appFlags) resolve(arg, namespace string, known []app.Key) (app.Key, error) {
-	if !f.program.argocd() || namespace != "" {
+	if !f.program.argocd() {
 		return resolve(arg, namespace, known)
 	}
 	within, name, qualified := strings.Cut(arg, "/")
@@ -161,11 +163,14 @@ func (f *appFlags) resolve(arg, namespace string, known []app.Key) (app.Key, err
 		within, name = argocdNamespace, arg
 	}
 	for _, k := range known {
-		if k.Kind == dialects["argocd"] && k.Namespace == within && k.Name == name {
+		if namespace == "" && isApplication(k) && k.Namespace == within && k.Name == name {
 			return k, nil
 		}
 	}
-	return resolve(arg, namespace, known)
+	if qualified {
+		return resolve(arg, namespace, known)
+	}
+	return resolveApplication(arg, namespace, known)
 }
 
 func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.Key, error) {
@@ -183,7 +188,7 @@ func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.K
 	if len(out) > 0 {
 		return out, nil
 	}
-	err = &exit.Error{Code: exit.Cluster, Err: absentError{errNoApps(ns)}}
+	err = &exit.Error{Code: exit.Cluster, Err: absentError{f.noApps(ns)}}
 	if c.leavesOut() {
 		err = unproven(err)
 	}
@@ -192,7 +197,7 @@ func (f *appFlags) selected(ctx context.Context, c *Cluster, ns string) ([]app.K
 
 // summaries are the selected apps as they stand now.
 func (f *appFlags) summaries(ctx context.Context, c *Cluster, ns string) ([]view.Summary, error) {
-	match, err := f.chosen.matches()
+	match, err := f.matches()
 	if err != nil {
 		return nil, err
 	}

@@ -1,13 +1,17 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
+	"github.com/truce-gitops/truce/internal/view"
 )
 
 // argocdNamespace is where Applications are by default.
@@ -22,6 +26,52 @@ func (p *program) dialect() string {
 		return "argocd"
 	}
 	return "flux"
+}
+
+func isApplication(k app.Key) bool { return k.Kind == dialects["argocd"] }
+
+// matches returns what -l and --field-selector select, for argocd of Applications alone: what was written for Argo CD, such as
+// `argocd app delete -l env=pr-42`, must not reach an app of Flux that has the same label.
+func (f *appFlags) matches() (func(view.Summary) bool, error) {
+	match, err := f.chosen.matches()
+	if err != nil || !f.program.argocd() {
+		return match, err
+	}
+	return func(s view.Summary) bool { return isApplication(s.Key) && match(s) }, nil
+}
+
+// noApps says that no app is selected.
+func (f *appFlags) noApps(namespace string) error {
+	if f.program.argocd() {
+		return errNone("Applications", namespace)
+	}
+	return errNone("apps", namespace)
+}
+
+// resolveApplication finds the Application of a name. An app of Flux that has it is not meant: the error says how to name that.
+func resolveApplication(name, namespace string, known []app.Key) (app.Key, error) {
+	var applications []app.Key
+	var others []string
+	for _, k := range known {
+		if isApplication(k) {
+			applications = append(applications, k)
+		} else if k.Name == name {
+			others = append(others, resourceName(k))
+		}
+	}
+	key, err := resolve(name, namespace, applications)
+	switch {
+	case !errors.As(err, new(absentError)):
+		return key, err
+	case len(others) > 0:
+		slices.Sort(others)
+		err = fmt.Errorf("%s: no Application has that name in %s; an app of Flux is named with its kind: %s", name, placeOfNamespace(namespace), strings.Join(slices.Compact(others), ", "))
+	case len(applications) == 0:
+		err = fmt.Errorf("%s: %w", name, errNone("Applications", namespace))
+	default:
+		return key, err
+	}
+	return app.Key{}, &exit.Error{Code: exit.Cluster, Err: absentError{err}}
 }
 
 // argocdConnectionFlags are argocd's global flags that say how to reach its API server. There is none here: commands speak to Kubernetes. The value

@@ -44,7 +44,8 @@ A symbolic link to truce with the name argocd accepts the app commands of argocd
 | | called as truce | called as argocd |
 |---|---|---|
 | namespace without -n | the context's | argocd first, then wherever the name is the only one |
-| NAME | name, kind/name | name, namespace/name, kind/name |
+| NAME | name, kind/name | name or namespace/name of an Application; kind/name of any app |
+| app list, and what -l, --field-selector, --all and -A select | all apps | Applications alone |
 | app create makes | a GitRepository and a Kustomization | an Application |
 | app delete without a terminal | wants -y | goes on, as argocd does |
 | exit codes | 0 same, 1 differs, 2 usage, 3 cluster, 4 source or render | 0 same, 1 differs or nothing to set, 20 all other errors |

@@ -46,6 +46,8 @@ An app that truce only observes shows what its status says, and whose word that 
 HEALTH is that word, too; Flux gives none without health checks. What truce itself sees of such an app:
 truce app get, truce app diff, and over time truce history.
 
+Called as argocd, it lists Applications alone.
+
 SYNC and MESSAGE are what the controller has written. A note says that they may be out of date where the
 controller gives no sign of life: it neither renews a Lease nor answers at its status page.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -77,7 +79,7 @@ func (l *listFlags) run(ctx context.Context, c *Cluster) error {
 		return err
 	}
 	if len(found) == 0 && l.output != "json" && l.output != "yaml" {
-		fmt.Fprintln(l.program.env.Err, errNoApps(ns))
+		fmt.Fprintln(l.program.env.Err, l.noApps(ns))
 		return nil
 	}
 	if l.sortBy != "" {
@@ -190,7 +192,7 @@ func (l *listFlags) row(namespace string, narrow, wide []cell, message string) [
 
 // follow prints all apps, then each that changes, until ctx ends.
 func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
-	match, err := l.chosen.matches()
+	match, err := l.matches()
 	if err != nil {
 		return err
 	}

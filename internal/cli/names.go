@@ -67,7 +67,7 @@ func unproven(err error) error {
 
 func notFound(arg, namespace string, known []app.Key) error {
 	if len(known) == 0 {
-		return fmt.Errorf("%s: %w", arg, errNoApps(namespace))
+		return fmt.Errorf("%s: %w", arg, errNone("apps", namespace))
 	}
 	var names []string
 	for _, k := range known {
@@ -93,11 +93,12 @@ func meantOrThere(name string, there []string) string {
 	return "there are " + strings.Join(there, ", ")
 }
 
-func errNoApps(namespace string) error {
+// errNone says that a namespace, or the cluster for "", has no apps of some kinds.
+func errNone(kinds, namespace string) error {
 	if namespace == "" {
-		return fmt.Errorf("no apps in the cluster")
+		return fmt.Errorf("no %s in the cluster", kinds)
 	}
-	return fmt.Errorf("no apps in %s (-A for all namespaces)", placeOfNamespace(namespace))
+	return fmt.Errorf("no %s in %s (-A for all namespaces)", kinds, placeOfNamespace(namespace))
 }
 
 func placeOfNamespace(namespace string) string {
@@ -129,7 +130,8 @@ func (f *appFlags) completeApps(cmd *cobra.Command, args []string, begun string)
 		}
 		known, err := c.Names(ctx, ns)
 		for _, k := range known {
-			if strings.HasPrefix(k.Name, begun) && !slices.Contains(args, k.Name) {
+			bare := !f.program.argocd() || isApplication(k) // named without its kind
+			if bare && strings.HasPrefix(k.Name, begun) && !slices.Contains(args, k.Name) {
 				out = append(out, k.Name)
 			} else if name := resourceName(k); strings.HasPrefix(name, begun) && begun != "" {
 				out = append(out, name)
