@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/view"
@@ -47,6 +48,21 @@ func (s someApps) Follow(ctx context.Context, ns string, seen func([]view.Summar
 	}
 	seen(all)
 	return nil
+}
+
+// Inspect finds the differences of print_test.go in any app.
+func (someApps) Inspect(_ context.Context, k app.Key) (view.Detail, error) {
+	d := shopWeb()
+	if k.Kind == grokdevops.Kind {
+		d = shopApplication()
+	}
+	d.App.Key, d.Report.App = k, k
+	return d, nil
+}
+
+// AppState has a history of one revision.
+func (someApps) AppState(context.Context, app.Key) (dialect.Summary, error) {
+	return dialect.Summary{History: []dialect.HistoryEntry{{ID: 7, Revision: "main@sha1:0123456789abcdef0123456789abcdef01234567", At: epoch}}}, nil
 }
 
 // oneRepository implements Repositories by what was found in one.

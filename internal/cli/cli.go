@@ -69,6 +69,9 @@ func (p *program) exit(err error) exit.Code {
 	if text := withAdvice(err); text != "" {
 		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.red("truce:"), redact.MaskText(text))
 	}
+	if errors.As(err, new(chosenCodeError)) {
+		return code
+	}
 	return p.code(code)
 }
 

@@ -145,8 +145,14 @@ func (d *diffFlags) exit(err error) error {
 	if d.quiet {
 		return nil
 	}
-	return &exit.Error{Code: exit.Code(d.code)}
+	return chosenCodeError{&exit.Error{Code: exit.Code(d.code)}}
 }
+
+// chosenCodeError has an exit code that the user has chosen. It is the same under every name of the program.
+type chosenCodeError struct{ error }
+
+// Unwrap returns the error with the code.
+func (e chosenCodeError) Unwrap() error { return e.error }
 
 // always takes flags of argocd that ask for what truce does anyway: each look is a fresh one, by the server.
 func (f *appFlags) always(cmd *cobra.Command, flags ...string) {

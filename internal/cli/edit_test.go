@@ -98,6 +98,10 @@ func TestExitCodesAreThoseOfTheNameThatTruceWasCalledBy(t *testing.T) {
 		{"truce", "app set web", 2}, {"argocd", "app set web", 1}, {"truce", "app unset web", 2}, {"argocd", "app unset web", 1},
 		{"truce", "app nope", 2}, {"argocd", "app nope", 20}, {"truce", "app suspend nobody", 3}, {"argocd", "app suspend nobody", 20},
 		{"truce", "app delete web -n argocd", 2}, {"argocd", "app delete web", 0}, {"truce", "app delete web -n argocd -y", 0},
+		{"argocd", "app diff web", 1}, {"argocd", "app diff web --exit-code=false", 0},
+		// The user's own code is the user's, also where truce has another meaning for it.
+		{"argocd", "app diff web --diff-exit-code 2", 2}, {"argocd", "app diff web --diff-exit-code 3", 3}, {"argocd", "app diff web --diff-exit-code 4", 4},
+		{"argocd", "app diff web --diff-exit-code 7", 7}, {"truce", "app diff web -n argocd --diff-exit-code 2", 2},
 	} {
 		known := []app.Key{{Kind: "Application", Namespace: "argocd", Name: "web"}}
 		if _, out, code := typed(t, c.program, known, strings.Fields(c.args)...); code != c.code {
