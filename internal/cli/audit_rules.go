@@ -41,7 +41,7 @@ func (f *auditFlags) listRules(all []rules.Rule) error {
 		for _, r := range all {
 			items = append(items, newRuleJSON(r))
 		}
-		return structured(out, f.output, listJSON{APIVersion: schemaVersion, Kind: "AuditRuleList", Items: items})
+		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "AuditRuleList", Items: items})
 	case "markdown":
 		return rulesIndex(out, all)
 	case "", "table", "wide":
@@ -54,7 +54,7 @@ func (f *auditFlags) explainRule(r rules.Rule) error {
 	out := f.program.env.Out
 	switch f.output {
 	case "json", "yaml":
-		return structured(out, f.output, newRuleJSON(r))
+		return f.structured(newRuleJSON(r))
 	case "markdown":
 		return rulePage(out, r)
 	case "", "table", "wide":

@@ -103,7 +103,7 @@ func (f *claimsFlags) explained(c *claim.Catalogue) error {
 	}
 	switch f.output {
 	case "json", "yaml":
-		return structured(f.program.env.Out, f.output, newEntryJSON(e))
+		return f.structured(newEntryJSON(e))
 	}
 	return printEntry(f.program.env.Out, f.program.term, e)
 }
@@ -116,7 +116,7 @@ func (f *claimsFlags) print(all []claim.Entry) error {
 		for _, e := range all {
 			items = append(items, newEntryJSON(e))
 		}
-		return structured(out, f.output, listJSON{APIVersion: schemaVersion, Kind: "ClaimEntryList", Items: items})
+		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "ClaimEntryList", Items: items})
 	case "name":
 		for _, e := range all {
 			if _, err := fmt.Fprintln(out, e.ID); err != nil {

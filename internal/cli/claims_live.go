@@ -25,7 +25,7 @@ func (f *claimsFlags) claimants(ctx context.Context, c *claim.Catalogue, cl *Clu
 		for _, x := range found {
 			items = append(items, newClaimantJSON(x))
 		}
-		return structured(out, f.output, listJSON{APIVersion: schemaVersion, Kind: "ClaimantList", Items: items})
+		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "ClaimantList", Items: items})
 	case "name":
 		for _, x := range found {
 			if _, err := fmt.Fprintln(out, x.ID); err != nil {

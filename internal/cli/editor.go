@@ -105,7 +105,7 @@ func writeJSON(path string, v any) error {
 	if err != nil {
 		return err
 	}
-	if err := structured(file, "json", v); err != nil {
+	if err := writeStructured(file, "json", v); err != nil {
 		file.Close()
 		return err
 	}

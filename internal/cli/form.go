@@ -128,7 +128,7 @@ func (f form) printer(output string) (func(io.Writer, map[string]any) error, err
 func (f *appFlags) structured(v any) error {
 	out := f.program.env.Out
 	if f.form.print == nil {
-		return structured(out, f.output, v)
+		return writeStructured(out, f.output, v)
 	}
 	plain, err := toPlainJSON(v)
 	if err != nil {

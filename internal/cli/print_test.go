@@ -120,7 +120,7 @@ func TestWhatPeopleSee(t *testing.T) {
 		"get":      func(_ *testing.T, b *bytes.Buffer) error { return detailPrinter{now: epoch}.detail(b, shopWeb()) },
 		"get wide": func(_ *testing.T, b *bytes.Buffer) error { return detailPrinter{wide: true}.detail(b, shopWeb()) },
 		"get json": func(_ *testing.T, b *bytes.Buffer) error {
-			return structured(b, "json", newDetailJSON("App", shopWeb(), func(report.Object) bool { return true }))
+			return writeStructured(b, "json", newDetailJSON("App", shopWeb(), func(report.Object) bool { return true }))
 		},
 		"get colour": func(_ *testing.T, b *bytes.Buffer) error {
 			err := detailPrinter{term: terminal{colour: true}}.detail(b, shopWeb())
@@ -138,7 +138,7 @@ func TestWhatPeopleSee(t *testing.T) {
 		},
 		"diff application": func(_ *testing.T, b *bytes.Buffer) error {
 			diffNotes(b, shopApplication())
-			return structured(b, "json", newDetailJSON("Diff", shopApplication(), func(report.Object) bool { return false }))
+			return writeStructured(b, "json", newDetailJSON("Diff", shopApplication(), func(report.Object) bool { return false }))
 		},
 		"why": func(_ *testing.T, b *bytes.Buffer) error {
 			return printStory(b, terminal{}, explainedWeb(t), claim.Replicas())
@@ -154,10 +154,10 @@ func TestWhatPeopleSee(t *testing.T) {
 			return err
 		},
 		"why json": func(_ *testing.T, b *bytes.Buffer) error {
-			return structured(b, "json", newWhyJSON(explainedWeb(t), claim.Replicas()))
+			return writeStructured(b, "json", newWhyJSON(explainedWeb(t), claim.Replicas()))
 		},
 		"blame yaml": func(_ *testing.T, b *bytes.Buffer) error {
-			return structured(b, "yaml", newBlameJSON(explainedWeb(t), explain.Claimed))
+			return writeStructured(b, "yaml", newBlameJSON(explainedWeb(t), explain.Claimed))
 		},
 		"diff wide":       func(_ *testing.T, b *bytes.Buffer) error { return detailPrinter{wide: true}.diff(b, shopWeb()) },
 		"get application": func(_ *testing.T, b *bytes.Buffer) error { return detailPrinter{}.detail(b, shopApplication()) },

@@ -263,8 +263,8 @@ func newWriterJSON(w ownership.Writer) *writerJSON {
 	return out
 }
 
-// structured prints a value as -o json or -o yaml.
-func structured(w io.Writer, form string, v any) error {
+// writeStructured writes a value as JSON or YAML. A command prints with appFlags.structured, which has the user's templates and columns, too.
+func writeStructured(w io.Writer, form string, v any) error {
 	text, err := json.MarshalIndent(v, "", "  ")
 	if err != nil {
 		return err
