@@ -50,7 +50,7 @@ func statusLine(state report.State, d view.Detail) string {
 // resources is the table of objects as argocd prints it.
 func (v detailPrinter) resources(d view.Detail) *table {
 	t := &table{}
-	t.add(plainCells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
+	t.columns(plainCells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
 	for _, o := range d.Report.Objects {
 		sync, h := o.Sync(), o.HealthStatus()
 		message := h.Message
@@ -85,7 +85,7 @@ func (v detailPrinter) conditions(w io.Writer, d view.Detail) error {
 		return nil
 	}
 	t := &table{}
-	t.add(plainCells("CONDITION", "MESSAGE", "LAST TRANSITION")...)
+	t.columns(plainCells("CONDITION", "MESSAGE", "LAST TRANSITION")...)
 	for _, c := range d.Recorded.Conditions {
 		since := "<nil>"
 		if !c.Since.IsZero() {
@@ -94,5 +94,5 @@ func (v detailPrinter) conditions(w io.Writer, d view.Detail) error {
 		t.add(plainCells(c.Type, c.Message, since)...)
 	}
 	fmt.Fprintln(w)
-	return t.print(w, v.term)
+	return v.print(w, t)
 }

@@ -45,7 +45,7 @@ func (f *auditFlags) listRules(all []rules.Rule) error {
 	case "markdown":
 		return rulesIndex(out, all)
 	case "", "table", "wide":
-		return ruleTable(all).print(out, f.program.term)
+		return f.printTable(ruleTable(all))
 	}
 	return usageError("--explain has no form %s: want table, json, yaml, markdown", f.output)
 }
@@ -82,7 +82,7 @@ func newRuleJSON(r rules.Rule) ruleJSON {
 
 func ruleTable(rules []rules.Rule) *table {
 	t := &table{}
-	t.add(plainCells("RULE", "SEVERITY", "FIX", "WHAT")...)
+	t.columns(plainCells("RULE", "SEVERITY", "FIX", "WHAT")...)
 	for _, r := range rules {
 		t.add(cell{text: r.ID}, cell{string(r.Severity), paintSeverity[r.Severity]}, cell{text: yesOrNo(r.Fixable)}, cell{text: r.Title})
 	}

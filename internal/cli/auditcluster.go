@@ -100,7 +100,7 @@ func (f *auditFlags) printRivals(rows []autoscaled.Workload, now time.Time) erro
 		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "RivalList", Items: items})
 	}
 	if len(rows) > 0 {
-		if err := autoscaledTable(rows, f.output == "wide", now).print(out, f.program.term); err != nil {
+		if err := f.printTable(autoscaledTable(rows, f.output == "wide", now)); err != nil {
 			return err
 		}
 	}
@@ -120,7 +120,7 @@ func autoscaledTable(rows []autoscaled.Workload, wide bool, now time.Time) *tabl
 	if wide {
 		head = append(head, plainCells("DIALECT", "WHY")...)
 	}
-	t.add(head...)
+	t.columns(head...)
 	for _, r := range rows {
 		git := cell{holds[r.Hold], paintHold[r.Hold]}
 		if r.Hold == autoscaled.Named {

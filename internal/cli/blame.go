@@ -68,7 +68,7 @@ func (f *blameFlags) run(ctx context.Context, args []string) error {
 		if f.output != "" {
 			return f.structured(newBlameJSON(s, which))
 		}
-		if err := blameTable(s, which).print(f.program.env.Out, f.program.term); err != nil {
+		if err := f.printTable(blameTable(s, which)); err != nil {
 			return err
 		}
 		for _, text := range s.Unknown {
@@ -88,7 +88,7 @@ const (
 
 func blameTable(s explain.Subject, which explain.Which) *table {
 	t := &table{tight: true}
-	t.add(plainCells("WHERE OR WHO", "HOW", "AGE", "SURE", "FIELD")...)
+	t.columns(plainCells("WHERE OR WHO", "HOW", "AGE", "SURE", "FIELD")...)
 	lines := s.Lines(which)
 	for _, l := range lines {
 		t.add(blameRow(s, l)...)
@@ -98,9 +98,8 @@ func blameTable(s explain.Subject, which explain.Which) *table {
 		text += w + t.gap()
 	}
 	most := max(blameWidth-text, leastText)
-	for i := range t.rows[1:] {
-		c := &t.rows[i+1][4]
-		c.text = truncateEnd(c.text, most)
+	for _, row := range t.rows {
+		row[4].text = truncateEnd(row[4].text, most)
 	}
 	return t
 }

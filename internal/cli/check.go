@@ -81,7 +81,7 @@ func (f *appFlags) printCheck(found []preflight.Finding) error {
 			t.add(plainCells("", "", "→ "+x.Fix)...)
 		}
 	}
-	return t.print(f.program.env.Out, f.program.term)
+	return f.printTable(&t)
 }
 
 var paints = map[preflight.Severity]paint{preflight.OK: green, preflight.Warning: yellow, preflight.Problem: red}

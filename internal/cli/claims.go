@@ -127,7 +127,7 @@ func (f *claimsFlags) print(all []claim.Entry) error {
 	case "markdown":
 		return claimsPage(out, all)
 	}
-	return entryTable(all, f.output == "wide").print(out, f.program.term)
+	return f.printTable(entryTable(all, f.output == "wide"))
 }
 
 // entryJSON is one entry in the structured forms: the catalogue's own, so that it can be copied into a file.
@@ -145,7 +145,7 @@ func entryTable(all []claim.Entry, wide bool) *table {
 	if wide {
 		head = plainCells("ID", "DO", "WHO", "EVIDENCE", "ON", "PATHS", "FILE")
 	}
-	t.add(head...)
+	t.columns(head...)
 	for _, e := range all {
 		row := plainCells(e.ID, string(e.Do), e.Who)
 		if wide {

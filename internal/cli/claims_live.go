@@ -40,12 +40,12 @@ func (f *claimsFlags) claimants(ctx context.Context, c *claim.Catalogue, cl *Clu
 		fmt.Fprintf(f.program.env.Err, "no claimants in %s\n", placeOfNamespace(ns))
 		return nil
 	}
-	return claimantTable(found).print(out, f.program.term)
+	return f.printTable(claimantTable(found))
 }
 
 func claimantTable(found []claim.Claimant) *table {
 	t := &table{}
-	t.add(plainCells("CLAIMANT", "TARGET", "VALUES", "ENTRY", "APP", "STATE")...)
+	t.columns(plainCells("CLAIMANT", "TARGET", "VALUES", "ENTRY", "APP", "STATE")...)
 	for _, c := range found {
 		state := cell{text: "active"}
 		if c.Idle != "" {

@@ -79,11 +79,9 @@ func columnFile(name string) (heads, paths []string, err error) {
 
 // print takes one item, or a list of them. The names come once.
 func (c *columns) print(w io.Writer, v map[string]any) error {
-	t := &table{least: c.widths}
-	if !c.bare {
-		t.add(plainCells(c.heads...)...)
-		c.bare = true
-	}
+	t := &table{least: c.widths, bare: c.bare}
+	t.columns(plainCells(c.heads...)...)
+	c.bare = true
 	items, ok := v["items"].([]any)
 	if !ok {
 		items = []any{v}

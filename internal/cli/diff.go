@@ -194,7 +194,7 @@ func (f *appFlags) printDiff(found []view.Detail) error {
 		}
 		return diffVerdict(found, io.Discard)
 	}
-	v := detailPrinter{term: f.program.term, wide: f.output == "wide", now: time.Now()}
+	v := detailPrinter{term: f.program.term, wide: f.output == "wide", bare: f.form.bare, now: time.Now()}
 	for _, d := range found {
 		if err := v.diff(f.program.env.Out, d); err != nil {
 			return err
@@ -306,11 +306,11 @@ func (v detailPrinter) object(w io.Writer, o report.Object, d view.Detail) error
 		return err
 	}
 	t := &table{indent: "  "}
-	t.add(plainCells("FIELD", "GIT", "LIVE", "SET BY", "VERDICT")...)
+	t.columns(plainCells("FIELD", "GIT", "LIVE", "SET BY", "VERDICT")...)
 	for _, f := range o.Findings {
 		t.add(v.difference(f)...)
 	}
-	return t.print(w, v.term)
+	return v.print(w, t)
 }
 
 // content prints the whole of an object that is new in a preview.

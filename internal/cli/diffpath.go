@@ -114,8 +114,8 @@ func (f *adhocFlags) printPair(d view.Detail) error {
 		}
 		notes = io.Discard
 	} else {
-		v := pairPrinter{detailPrinter: detailPrinter{term: f.program.term, wide: f.output == "wide"}, detail: d, bare: f.form.bare}
-		if err := v.print(out); err != nil {
+		v := pairPrinter{detailPrinter: detailPrinter{term: f.program.term, wide: f.output == "wide", bare: f.form.bare}, detail: d}
+		if err := v.pair(out); err != nil {
 			return err
 		}
 	}
@@ -144,10 +144,9 @@ func newPairJSON(d view.Detail) pairJSON {
 type pairPrinter struct {
 	detailPrinter
 	detail view.Detail
-	bare   bool // no first line with the columns' names
 }
 
-func (v pairPrinter) print(w io.Writer) error {
+func (v pairPrinter) pair(w io.Writer) error {
 	for _, o := range v.detail.Report.Objects {
 		if !hasDifferences(o) {
 			continue
@@ -175,9 +174,7 @@ func (v pairPrinter) object(w io.Writer, o report.Object) error {
 	if v.wide {
 		head = append(head, "IN GIT")
 	}
-	if !v.bare {
-		t.add(plainCells(head...)...)
-	}
+	t.columns(plainCells(head...)...)
 	for _, f := range o.Findings {
 		if isWholeObject(f) {
 			_, err := fmt.Fprintln(w, "  "+v.term.in(yellow, "not there: would be created"))
@@ -188,7 +185,7 @@ func (v pairPrinter) object(w io.Writer, o report.Object) error {
 	if len(o.Findings) == 0 {
 		return nil
 	}
-	return t.print(w, v.term)
+	return v.print(w, t)
 }
 
 func (v pairPrinter) row(id object.ID, f report.Finding) []cell {

@@ -154,10 +154,8 @@ func (e *eventsFlags) print(found []resource.Event, ns string) error {
 		_, err := fmt.Fprintln(e.program.env.Err, "no Events about sources and apps in "+placeOfNamespace(ns)+", or none that match")
 		return err
 	}
-	t := &table{least: e.widths}
-	if !e.form.bare {
-		t.add(e.row("NAMESPACE", "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")...)
-	}
+	t := &table{least: e.widths, bare: e.form.bare}
+	t.columns(e.row("NAMESPACE", "LAST SEEN", "TYPE", "REASON", "OBJECT", "MESSAGE")...)
 	now := time.Now()
 	for _, ev := range found {
 		row := e.row(ev.About.Namespace, lastSeen(ev, now), ev.Type, ev.Reason, ev.About.Kind+"/"+ev.About.Name, oneLine(ev.Message, 1000))
@@ -167,7 +165,7 @@ func (e *eventsFlags) print(found []resource.Event, ns string) error {
 		t.add(row...)
 	}
 	e.widths = t.widths()
-	return t.print(e.program.env.Out, e.program.term)
+	return e.printTable(t)
 }
 
 func (e *eventsFlags) row(namespace string, rest ...string) []cell {

@@ -137,6 +137,12 @@ func (f *appFlags) structured(v any) error {
 	return f.form.print(out, plain)
 }
 
+// printTable prints a table on the standard output, without its head for --no-headers.
+func (f *appFlags) printTable(t *table) error {
+	t.bare = f.form.bare
+	return t.print(f.program.env.Out, f.program.term)
+}
+
 // oneOrList prints one item as it is, several as a list.
 func oneOrList[T any](f *appFlags, kind string, items []T) error {
 	if len(items) == 1 {

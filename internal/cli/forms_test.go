@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"strings"
 	"testing"
 
@@ -11,6 +12,11 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
+
+// aController is a controller that works.
+type aController struct{ Controllers }
+
+func (aController) ControllerAbsence(context.Context, string) (string, error) { return "", nil }
 
 // printed runs a command against one Kustomization, one Application and one claimant.
 func printed(t *testing.T, line string) (stdout, stderr string) {
@@ -22,6 +28,7 @@ func printed(t *testing.T, line string) (stdout, stderr string) {
 	env := Environment{Out: &out, Err: &errs, Program: "truce", Args: parted(line), Getenv: func(string) string { return "" }}
 	b := Backend{Clusters: answers{Cluster{
 		AppReader: apps, ObjectReader: someClaimants{found: claim.Builtin().Read(hpa)}, Resources: someResources{all: printedResources()}, Lineage: someLineage{},
+		Controllers: aController{},
 	}}}
 	if code := Execute(t.Context(), env, b); code > 1 {
 		t.Errorf("%s: exit code %d: %s", line, code, &errs)
@@ -41,6 +48,7 @@ func TestEachCommandTakesEachForm(t *testing.T) {
 		"audit --explain -o jsonpath={.kind}":                                            "AuditRuleList",
 		"audit --explain=secret-string-data -o jsonpath={.severity}":                     "warning",
 		"audit --explain=secret-string-data -o custom-columns=ID:.id,SEVERITY:.severity": "ID                   SEVERITY\nsecret-string-data   warning\n",
+		"get ks -n flux-system -o custom-columns=NAME:.metadata.name --no-header":        "web\n",
 		"trace Pod/web-1 -o jsonpath={.kind}":                                            "Trace",
 		"app history ks/web -n flux-system -o custom-columns=ID:.id,REVISION:.revision":  "ID   REVISION\n7    main@sha1:0123456789abcdef0123456789abcdef01234567\n",
 		"app history ks/web -n flux-system -o custom-columns=ID:.id --no-headers":        "7\n",
@@ -54,4 +62,51 @@ func TestEachCommandTakesEachForm(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s%s", line, cmp.Diff(want, stdout), stderr)
 		}
 	}
+}
+
+// TestNoHeadersLeavesOutTheHead: --no-headers takes the first line from each table, and nothing else.
+func TestNoHeadersLeavesOutTheHead(t *testing.T) {
+	for line, head := range map[string]string{
+		"app list -A":                               "NAMESPACE ",
+		"app history ks/web -n flux-system":         "ID ",
+		"app history ks/web -n flux-system -o wide": "ID ",
+		"claims":                                 "ID ",
+		"claims -o wide":                         "ID ",
+		"claims --live -A":                       "CLAIMANT ",
+		"audit --explain":                        "RULE ",
+		"app get ks/web -n flux-system":          "KIND ",
+		"app get ks/web -n flux-system -o wide":  "KIND ",
+		"app get grokdevops -n argocd":           "GROUP ",
+		"app diff ks/web -n flux-system -o wide": "  FIELD ",
+		"get ks -A":                              "NAMESPACE ",
+		"events -A":                              "NAMESPACE ",
+	} {
+		whole, _ := printed(t, line)
+		bare, stderr := printed(t, line+" --no-headers")
+		if !hasLine(whole, head) || hasLine(bare, head) || hasLine(bare, "CONDITION ") {
+			t.Errorf("%s --no-headers: %s\n%s", line, stderr, bare)
+		}
+		var want []string
+		for _, l := range strings.Split(whole, "\n") {
+			if !strings.HasPrefix(l, head) && !strings.HasPrefix(l, "CONDITION ") {
+				want = append(want, strings.Join(strings.Fields(l), " "))
+			}
+		}
+		var got []string
+		for _, l := range strings.Split(bare, "\n") {
+			got = append(got, strings.Join(strings.Fields(l), " "))
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s --no-headers takes more than the head (-want +got):\n%s", line, diff)
+		}
+	}
+}
+
+func hasLine(text, start string) bool {
+	for l := range strings.Lines(text) {
+		if strings.HasPrefix(l, start) {
+			return true
+		}
+	}
+	return false
 }

@@ -129,7 +129,7 @@ func (f *appFlags) printDetails(found []view.Detail) error {
 		if i > 0 {
 			fmt.Fprintln(out)
 		}
-		v := detailPrinter{term: f.program.term, wide: f.output == "wide", now: time.Now()}
+		v := detailPrinter{term: f.program.term, wide: f.output == "wide", bare: f.form.bare, now: time.Now()}
 		if err := v.detail(out, d); err != nil {
 			return err
 		}
@@ -141,7 +141,13 @@ func (f *appFlags) printDetails(found []view.Detail) error {
 type detailPrinter struct {
 	term terminal
 	wide bool
+	bare bool      // no lines with the columns' names
 	now  time.Time // zero for not printing ages
+}
+
+func (v detailPrinter) print(w io.Writer, t *table) error {
+	t.bare = v.bare
+	return t.print(w, v.term)
 }
 
 func (v detailPrinter) detail(w io.Writer, d view.Detail) error {
@@ -149,7 +155,7 @@ func (v detailPrinter) detail(w io.Writer, d view.Detail) error {
 	if len(d.Recorded.Lines) > 0 {
 		head, objects = v.applicationHead, v.resources
 	}
-	if err := head(d).print(w, v.term); err != nil {
+	if err := v.print(w, head(d)); err != nil {
 		return err
 	}
 	if err := v.conditions(w, d); err != nil {
@@ -159,7 +165,7 @@ func (v detailPrinter) detail(w io.Writer, d view.Detail) error {
 		return nil
 	}
 	fmt.Fprintln(w)
-	if err := objects(d).print(w, v.term); err != nil {
+	if err := v.print(w, objects(d)); err != nil {
 		return err
 	}
 	return v.fields(w, d)
@@ -255,7 +261,7 @@ func (v detailPrinter) objects(d view.Detail) *table {
 	if v.wide {
 		head = plainCells("KIND", "NAME", "SYNC", "HEALTH", "GIT", "MESSAGE")
 	}
-	t.add(head...)
+	t.columns(head...)
 	for _, o := range d.Report.Objects {
 		sync, h := o.Sync(), o.HealthStatus()
 		row := append(plainCells(o.ID.Kind, fullName(o.ID)), cell{string(sync), paintSync[sync]}, cell{string(h.Code), paintHealth[h.Code]})

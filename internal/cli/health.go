@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/spf13/cobra"
 
@@ -65,7 +64,7 @@ func (f *adhocFlags) printHealth(found []report.Object) error {
 	for _, o := range found {
 		worst = health.WorstCode(worst, o.Health.Code)
 	}
-	if err := f.writeHealth(f.program.env.Out, found); err != nil {
+	if err := f.writeHealth(found); err != nil {
 		return err
 	}
 	if worst != health.Healthy {
@@ -74,7 +73,7 @@ func (f *adhocFlags) printHealth(found []report.Object) error {
 	return nil
 }
 
-func (f *adhocFlags) writeHealth(w io.Writer, found []report.Object) error {
+func (f *adhocFlags) writeHealth(found []report.Object) error {
 	if f.output != "" && f.output != "wide" {
 		items := make([]healthJSON, 0, len(found))
 		for _, o := range found {
@@ -90,9 +89,7 @@ func (f *adhocFlags) writeHealth(w io.Writer, found []report.Object) error {
 	if f.output == "wide" {
 		head, most = plainCells("KIND", "NAME", "HEALTH", "FILE", "MESSAGE"), 1000
 	}
-	if !f.form.bare {
-		t.add(head...)
-	}
+	t.columns(head...)
 	for _, o := range found {
 		row := append(plainCells(o.ID.Kind, fullName(o.ID)), cell{string(o.Health.Code), paintHealth[o.Health.Code]})
 		if f.output == "wide" {
@@ -100,5 +97,5 @@ func (f *adhocFlags) writeHealth(w io.Writer, found []report.Object) error {
 		}
 		t.add(append(row, cell{text: oneLine(o.Health.Message, most)})...)
 	}
-	return t.print(w, f.program.term)
+	return f.printTable(t)
 }

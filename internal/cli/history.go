@@ -73,7 +73,7 @@ func (f *appFlags) printHistory(key app.Key, past []dialect.HistoryEntry) error 
 		fmt.Fprintf(f.program.env.Err, "%s: no revision was applied yet\n", resourceName(key))
 		return nil
 	}
-	return historyTable(past, f.output == "wide").print(out, f.program.term)
+	return f.printTable(historyTable(past, f.output == "wide"))
 }
 
 func historyTable(past []dialect.HistoryEntry, wide bool) *table {
@@ -82,7 +82,7 @@ func historyTable(past []dialect.HistoryEntry, wide bool) *table {
 	if wide {
 		head = append(head, plainCells("SOURCE")...)
 	}
-	t.add(head...)
+	t.columns(head...)
 	for _, p := range past {
 		at := ""
 		if !p.At.IsZero() {

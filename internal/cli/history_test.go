@@ -38,12 +38,18 @@ func TestHistoryOfAWholeObjectIsARowAsWideAsAnother(t *testing.T) {
 // TestHistoryHasRoomForAReason: a sentence in the place of an object widens no column.
 func TestHistoryHasRoomForAReason(t *testing.T) {
 	id := object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}
-	var out strings.Builder
-	err := timelineTable([]journal.Entry{
-		{What: journal.Failed, Reason: strings.Repeat("it does not render ", 4)},
-		{What: journal.Held, Object: id, Path: ".data.a", Git: "1", Live: "2"},
-	}).print(&out, terminal{})
-	if err != nil || !strings.Contains(out.String(), "ConfigMap shop/web   .data.a   \"1\"   \"2\"    unknown\n") {
-		t.Errorf("%v\n%s", err, out.String())
+	for bare, want := range map[bool]string{ // LIVE is wider than the value
+		false: "ConfigMap shop/web   .data.a   \"1\"   \"2\"    unknown\n",
+		true:  "ConfigMap shop/web   .data.a   \"1\"   \"2\"   unknown\n",
+	} {
+		table := timelineTable([]journal.Entry{
+			{What: journal.Failed, Reason: strings.Repeat("it does not render ", 4)},
+			{What: journal.Held, Object: id, Path: ".data.a", Git: "1", Live: "2"},
+		})
+		table.bare = bare
+		var out strings.Builder
+		if err := table.print(&out, terminal{}); err != nil || !strings.Contains(out.String(), want) || strings.Contains(out.String(), "OBJECT") == bare {
+			t.Errorf("%v\n%s", err, out.String())
+		}
 	}
 }

@@ -126,7 +126,7 @@ func (l *listFlags) print(found []view.Summary) error {
 	}
 	t := l.table(found, time.Now())
 	l.widths = t.widths()
-	return t.print(out, l.program.term)
+	return l.printTable(t)
 }
 
 // printItems prints a list; in a watch, as kubectl does, each item by itself.
@@ -146,10 +146,8 @@ func (l *listFlags) printItems(items []summaryJSON) error {
 }
 
 func (l *listFlags) table(found []view.Summary, now time.Time) *table {
-	t := &table{least: l.widths}
-	if !l.form.bare {
-		t.add(l.row("NAMESPACE", plainCells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), plainCells("SOURCE", "PATH"), "MESSAGE")...)
-	}
+	t := &table{least: l.widths, bare: l.form.bare}
+	t.columns(l.row("NAMESPACE", plainCells("NAME", "SYNC", "HEALTH", "REVISION", "AGE"), plainCells("SOURCE", "PATH"), "MESSAGE")...)
 	for _, s := range found {
 		sync := s.State.SyncText()
 		if s.Observed {

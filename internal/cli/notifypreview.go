@@ -98,7 +98,7 @@ func (f *notifyPreviewFlags) printPast(p notification.Past, q journal.Query) err
 		return nil
 	}
 	t := &table{}
-	t.add(plainCells("TIME", "SEVERITY", "REASON", "ABOUT", "MESSAGE")...)
+	t.columns(plainCells("TIME", "SEVERITY", "REASON", "ABOUT", "MESSAGE")...)
 	for _, c := range p.Messages {
 		head := []string{c.Message.At.Local().Format("2006-01-02 15:04:05"), string(c.Message.Severity), c.Message.Reason, c.Title}
 		for _, line := range c.Lines {
@@ -106,5 +106,5 @@ func (f *notifyPreviewFlags) printPast(p notification.Past, q journal.Query) err
 			head = []string{"", "", "", ""} // further lines of the same message
 		}
 	}
-	return t.print(f.program.env.Out, f.program.term)
+	return f.printTable(t)
 }

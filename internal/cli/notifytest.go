@@ -161,7 +161,7 @@ func (f *notifyTestFlags) printSamples(p deliver.Loaded, samples []notification.
 		return nil
 	}
 	t := &table{}
-	t.add(plainCells("EVENT", "SENT", "MESSAGE")...)
+	t.columns(plainCells("EVENT", "SENT", "MESSAGE")...)
 	for _, s := range samples {
 		sent, text := cell{"yes", green}, firstLine(s.Content.Text())
 		if s.Err != nil {
@@ -169,7 +169,7 @@ func (f *notifyTestFlags) printSamples(p deliver.Loaded, samples []notification.
 		}
 		t.add(cell{text: s.Reason}, sent, cell{text: text})
 	}
-	return t.print(f.program.env.Out, f.program.term)
+	return f.printTable(t)
 }
 
 func (f *notifyTestFlags) newSampleJSON(s notification.Sample) sampleJSON {

@@ -42,13 +42,12 @@ const exampleResources = `  # everything of a namespace, and what is not ready i
 
 type resourcesFlags struct {
 	*verb
-	watch    bool
-	labels   string
-	status   string
-	noHeader bool
-	names    []string
-	widths   []int
-	kinds    []resource.Kind
+	watch  bool
+	labels string
+	status string
+	names  []string
+	widths []int
+	kinds  []resource.Kind
 }
 
 func (p *program) resources() *cobra.Command {
@@ -60,7 +59,7 @@ func (p *program) resources() *cobra.Command {
 	flags.StringVarP(&r.labels, "selector", "l", "", "only those whose labels match, such as team=shop,tier!=test")
 	flags.StringVar(&r.labels, "label-selector", "", "flux's word for --selector")
 	flags.StringVar(&r.status, "status-selector", "", "only those whose condition is so: ready=false, ready!=true")
-	flags.BoolVar(&r.noHeader, "no-header", false, "flux's word for --no-headers")
+	flags.BoolVar(&r.form.bare, "no-header", false, "flux's word for --no-headers")
 	for _, name := range []string{"label-selector", "no-header"} {
 		flags.Lookup(name).Hidden = true
 	}
@@ -98,7 +97,6 @@ func (r *resourcesFlags) forKind(k resource.Kind) *cobra.Command {
 func (r *resourcesFlags) runs(cmd *cobra.Command, kinds []resource.Kind) {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		r.kinds, r.names = kinds, args
-		r.form.bare = r.form.bare || r.noHeader
 		if r.status != "" && !strings.Contains(r.status, "=") {
 			return usageError("--status-selector %q: want CONDITION=STATUS, such as ready=false", r.status)
 		}
@@ -237,7 +235,7 @@ func (r *resourcesFlags) print(found []resource.Resource) error {
 	}
 	t := r.table(found, time.Now())
 	r.widths = t.widths()
-	return t.print(r.program.env.Out, r.program.term)
+	return r.printTable(t)
 }
 
 func (r *resourcesFlags) printItems(found []resource.Resource) error {
@@ -253,11 +251,9 @@ func (r *resourcesFlags) printItems(found []resource.Resource) error {
 
 // table has the columns of flux get; the kind is in the name where there are several.
 func (r *resourcesFlags) table(found []resource.Resource, now time.Time) *table {
-	t := &table{least: r.widths}
+	t := &table{least: r.widths, bare: r.form.bare}
 	wide := r.output == "wide"
-	if !r.form.bare {
-		t.add(r.row("NAMESPACE", plainCells("NAME", "REVISION", "SUSPENDED", "READY"), plainCells("SOURCE", "PATH", "AGE"), "MESSAGE")...)
-	}
+	t.columns(r.row("NAMESPACE", plainCells("NAME", "REVISION", "SUSPENDED", "READY"), plainCells("SOURCE", "PATH", "AGE"), "MESSAGE")...)
 	for _, x := range found {
 		name := x.Key.Name
 		if len(r.kinds) > 1 {

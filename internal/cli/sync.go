@@ -204,7 +204,7 @@ func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) err
 		return err
 	}
 	t := &table{}
-	t.add(plainCells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
+	t.columns(plainCells("GROUP", "KIND", "NAMESPACE", "NAME", "STATUS", "HEALTH", "HOOK", "MESSAGE")...)
 	for _, o := range state.Objects {
 		if o.Sync == "" {
 			return nil
@@ -216,7 +216,7 @@ func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) err
 		return nil
 	}
 	addHooks(t, state.Hooks)
-	return t.print(s.program.env.Out, s.program.term)
+	return s.printTable(t)
 }
 
 // part is the outcome of a run that leaves differences by its nature: another revision than the one that is followed, or some objects.

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -25,22 +26,38 @@ func plainCells(texts ...string) []cell {
 // table is rows in columns, as kubectl prints them: three spaces between, nothing at the end of a line.
 type table struct {
 	indent string
+	head   []cell // the columns' names; none for a table without
+	bare   bool   // the head is not printed
 	rows   [][]cell
 	least  []int // widths of the columns, where the table goes on another one
 	tight  bool  // two spaces between, for rows that are long
 }
 
-// add takes a row. What a terminal would take as a command, or would break the row, is dropped: messages come from others.
-func (t *table) add(row ...cell) {
+// columns sets the columns' names.
+func (t *table) columns(head ...cell) { t.head = plainRow(head) }
+
+// add takes a row.
+func (t *table) add(row ...cell) { t.rows = append(t.rows, plainRow(row)) }
+
+// plainRow drops in place what a terminal would take as a command, or would break the row: messages come from others.
+func plainRow(row []cell) []cell {
 	for i := range row {
 		row[i].text = strings.ReplaceAll(redact.MaskText(row[i].text), "\n", " ")
 	}
-	t.rows = append(t.rows, row)
+	return row
+}
+
+// printed are the rows that are printed, with the head.
+func (t *table) printed() [][]cell {
+	if t.head == nil || t.bare {
+		return t.rows
+	}
+	return slices.Concat([][]cell{t.head}, t.rows)
 }
 
 func (t *table) print(w io.Writer, term terminal) error {
 	widths := t.widths()
-	for _, row := range t.rows {
+	for _, row := range t.printed() {
 		if _, err := io.WriteString(w, t.indent+t.line(row, widths, term)+"\n"); err != nil {
 			return err
 		}
@@ -48,15 +65,19 @@ func (t *table) print(w io.Writer, term terminal) error {
 	return nil
 }
 
-// widths are those of the columns. What a row that is shorter than the first one ends with goes on over the columns that it does not have.
+// widths are those of the columns. What a row that is shorter than the head, or else the first one, ends with goes on over the columns that it does not have.
 func (t *table) widths() []int {
 	widths := append([]int(nil), t.least...)
-	for _, row := range t.rows {
+	whole := len(t.head)
+	if whole == 0 && len(t.rows) > 0 {
+		whole = len(t.rows[0])
+	}
+	for _, row := range t.printed() {
 		for i, c := range row {
 			if i == len(widths) {
 				widths = append(widths, 0)
 			}
-			if i == len(row)-1 && len(row) < len(t.rows[0]) {
+			if i == len(row)-1 && len(row) < whole {
 				continue
 			}
 			widths[i] = max(widths[i], utf8.RuneCountInString(c.text))

@@ -134,7 +134,7 @@ func (f *timelineFlags) printTimeline(entries []journal.Entry, q journal.Query, 
 		_, err = fmt.Fprint(out, markdownTable(entries))
 	case f.output == "" && len(entries) == 0:
 	case f.output == "":
-		err = timelineTable(entries).print(out, f.program.term)
+		err = f.printTable(timelineTable(entries))
 	default:
 		err = f.structured(newEntryListJSON(entries))
 	}
@@ -157,7 +157,7 @@ var timelineColumns = []string{"TIME", "APP", "WHAT", "OBJECT", "FIELD", "GIT", 
 
 func timelineTable(entries []journal.Entry) *table {
 	t := &table{}
-	t.add(plainCells(timelineColumns...)...)
+	t.columns(plainCells(timelineColumns...)...)
 	for _, e := range entries {
 		t.add(plainCells(timelineRow(e)...)...)
 	}

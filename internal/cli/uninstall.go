@@ -112,7 +112,7 @@ func (f *uninstallFlags) print(left uninstall.Leftovers) error {
 	for _, s := range left.Steps {
 		t.add(plainCells(string(s.Action), s.Object.String(), s.What)...)
 	}
-	return t.print(f.program.env.Out, f.program.term)
+	return f.printTable(&t)
 }
 
 // confirm asks the person at the terminal.
