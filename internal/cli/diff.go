@@ -28,7 +28,7 @@ Verdicts: Correct (is put back), Cede (belongs to the writer, by a claim or an i
 Hold (drift that is reported only, or waits), Contested (goes back and forth: with whom, and when the
 running controller tries again, as its journal or the app's status says), Reclaim.
 
--o wide makes a table of it.
+-o wide makes a table of it; -o json and yaml print a Diff for one name, and a DiffList for several names, --all, -A and selectors.
 
 The comparison is made here, with your own rights; the controller need not run. Nothing is written. What a running controller
 refuses (--multi-tenant, --no-cross-namespace-refs), by the flags that it has published, is refused here, too. With the right to create

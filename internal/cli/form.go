@@ -18,6 +18,7 @@ import (
 type form struct {
 	templates *genericclioptions.KubeTemplatePrintFlags
 	bare      bool // no first line with the columns' names
+	one       bool // one name was given: its item is printed, not a list
 	// print is nil for json and yaml. It is called once for each line of output of a watch.
 	print func(io.Writer, map[string]any) error
 }
@@ -143,9 +144,9 @@ func (f *appFlags) printTable(t *table) error {
 	return t.print(f.program.env.Out, f.program.term)
 }
 
-// oneOrList prints one item as it is, several as a list.
+// oneOrList prints the item of one name as it is, and all else as a list, also of one item: a script that selects apps cannot know how many there are.
 func oneOrList[T any](f *appFlags, kind string, items []T) error {
-	if len(items) == 1 {
+	if f.form.one && len(items) == 1 {
 		return f.structured(items[0])
 	}
 	return f.structured(listJSON{APIVersion: schemaVersion, Kind: kind, Items: items})

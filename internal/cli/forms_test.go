@@ -39,27 +39,49 @@ func printed(t *testing.T, line string) (stdout, stderr string) {
 // TestEachCommandTakesEachForm: a template or columns of the user's are what is printed, where a command has them in its --help.
 func TestEachCommandTakesEachForm(t *testing.T) {
 	for line, want := range map[string]string{
-		"claims -o jsonpath={.items[0].kind}/{.items[?(@.id==\"keda\")].do}":             "ClaimEntry/cede",
-		"claims --explain hpa -o jsonpath={.id}":                                         "hpa",
-		"claims --explain hpa -o go-template={{.id}},{{.do}}":                            "hpa,cede",
-		"claims --explain hpa -o custom-columns=ID:.id,DO:.do":                           "ID    DO\nhpa   cede\n",
-		"claims --live -A -o jsonpath={.items[*].claimant.name}":                         "web",
-		"claims --live -A -o custom-columns=WHO:.claimant.name,MAX:.max --no-headers":    "web   9\n",
-		"audit --explain -o jsonpath={.kind}":                                            "AuditRuleList",
-		"audit --explain=secret-string-data -o jsonpath={.severity}":                     "warning",
-		"audit --explain=secret-string-data -o custom-columns=ID:.id,SEVERITY:.severity": "ID                   SEVERITY\nsecret-string-data   warning\n",
-		"get ks -n flux-system -o custom-columns=NAME:.metadata.name --no-header":        "web\n",
-		"trace Pod/web-1 -o jsonpath={.kind}":                                            "Trace",
-		"app history ks/web -n flux-system -o custom-columns=ID:.id,REVISION:.revision":  "ID   REVISION\n7    main@sha1:0123456789abcdef0123456789abcdef01234567\n",
-		"app history ks/web -n flux-system -o custom-columns=ID:.id --no-headers":        "7\n",
-		"events -A -o jsonpath={.items[0].reason} --no-headers":                          "NewArtifact",
-		"tree ks web -o jsonpath={.type}":                                                "Tree",
-		"version --client -o jsonpath={.kind}":                                           "Version",
-		"app get ks/web -n flux-system -o jsonpath={.metadata.name}{.kind} --no-headers": "webApp",
-		"app diff ks/web -n flux-system -o jsonpath={.metadata.name}{.kind}":             "webDiff",
+		"claims -o jsonpath={.items[0].kind}/{.items[?(@.id==\"keda\")].do}":                   "ClaimEntry/cede",
+		"claims --explain hpa -o jsonpath={.id}":                                               "hpa",
+		"claims --explain hpa -o go-template={{.id}},{{.do}}":                                  "hpa,cede",
+		"claims --explain hpa -o custom-columns=ID:.id,DO:.do":                                 "ID    DO\nhpa   cede\n",
+		"claims --live -A -o jsonpath={.items[*].claimant.name}":                               "web",
+		"claims --live -A -o custom-columns=WHO:.claimant.name,MAX:.max --no-headers":          "web   9\n",
+		"audit --explain -o jsonpath={.kind}":                                                  "AuditRuleList",
+		"audit --explain=secret-string-data -o jsonpath={.severity}":                           "warning",
+		"audit --explain=secret-string-data -o custom-columns=ID:.id,SEVERITY:.severity":       "ID                   SEVERITY\nsecret-string-data   warning\n",
+		"get ks -n flux-system -o custom-columns=NAME:.metadata.name --no-header":              "web\n",
+		"trace Pod/web-1 -o jsonpath={.kind}":                                                  "Trace",
+		"app history ks/web -n flux-system -o custom-columns=ID:.id,REVISION:.revision":        "ID   REVISION\n7    main@sha1:0123456789abcdef0123456789abcdef01234567\n",
+		"app history ks/web -n flux-system -o custom-columns=ID:.id --no-headers":              "7\n",
+		"events -A -o jsonpath={.items[0].reason} --no-headers":                                "NewArtifact",
+		"tree ks web -o jsonpath={.type}":                                                      "Tree",
+		"version --client -o jsonpath={.kind}":                                                 "Version",
+		"app get ks/web -n flux-system -o jsonpath={.metadata.name}{.kind} --no-headers":       "webApp",
+		"app diff ks/web -n flux-system -o jsonpath={.metadata.name}{.kind}":                   "webDiff",
+		"app get -n flux-system --all -o go-template={{.kind}}{{range.items}}{{.kind}}{{end}}": "AppListApp",
 	} {
 		if stdout, stderr := printed(t, line); stdout != want {
 			t.Errorf("%s (-want +got):\n%s%s", line, cmp.Diff(want, stdout), stderr)
+		}
+	}
+}
+
+// TestTheFormIsThatOfTheQuestion: as in kubectl, an app that was named is an item, and apps that were selected are a list, whether they are one or more.
+func TestTheFormIsThatOfTheQuestion(t *testing.T) {
+	for line, want := range map[string]string{
+		"app get web -n flux-system":                                 "App",
+		"app get -n flux-system --all":                               "AppList",
+		"app get -A":                                                 "AppList",
+		"app get -n flux-system -l env=pr-42":                        "AppList",
+		"app get web web -n flux-system":                             "AppList",
+		"app diff web -n flux-system":                                "Diff",
+		"app diff -n flux-system --all":                              "DiffList",
+		"app diff --field-selector metadata.name=web -n flux-system": "DiffList",
+		"diff kustomization web -n flux-system":                      "Diff",
+		"trace Pod/web-1":                                            "Trace",
+		"trace pod web-1 web-1":                                      "TraceList",
+	} {
+		if stdout, stderr := printed(t, line+" -o jsonpath={.kind}"); stdout != want {
+			t.Errorf("%s is %q, want %s: %s", line, stdout, want, stderr)
 		}
 	}
 }

@@ -31,7 +31,9 @@ this works without a running controller. Nothing is written. Values of Secrets a
 that the running controller does not correct because it is contested, the controller's message is shown.
 
 Of an app that truce only observes beside Flux or Argo CD, Sync, Health, objects and fields are what truce
-sees; the line Status is what the other controller says.`
+sees; the line Status is what the other controller says.
+
+-o json and yaml print an App for one name, and an AppList for several names, --all, -A and selectors.`
 
 const exampleGet = `  truce app get web
   truce app get kustomization/web -n flux-system -o json`
@@ -63,6 +65,7 @@ func (f *appFlags) inspected(ctx context.Context, args []string, run func([]view
 func (f *appFlags) looked(
 	ctx context.Context, args []string, look func(context.Context, *Cluster, app.Key) ([]view.Detail, error), run func([]view.Detail) error,
 ) error {
+	f.form.one = len(args) == 1 && !f.preview.Members
 	return f.connected(ctx, func(c *Cluster) error {
 		keys, err := f.previewTargets(ctx, c, args)
 		if err != nil {

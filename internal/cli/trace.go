@@ -96,6 +96,7 @@ func (f *traceFlags) run(ctx context.Context, c *Cluster, objects []explain.Ques
 		}
 	}
 	if f.output != "" {
+		f.form.one = len(objects) == 1
 		if err := oneOrList(f.appFlags, "TraceList", items); err != nil {
 			return err
 		}
