@@ -67,7 +67,7 @@ func (p *program) exit(err error) exit.Code {
 		code = f.Code
 	}
 	if text := withAdvice(err); text != "" {
-		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.red("truce:"), redact.MaskText(text))
+		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.errors().red("truce:"), redact.MaskText(text))
 	}
 	if errors.As(err, new(chosenCodeError)) {
 		return code

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -254,8 +255,21 @@ func TestNamesAreResolvedByKindAndName(t *testing.T) {
 func TestColoursAreForTerminalsOnly(t *testing.T) {
 	env := map[string]string{}
 	term := newTerminal(Environment{Out: &bytes.Buffer{}, Err: &bytes.Buffer{}, Getenv: func(k string) string { return env[k] }})
-	if term.colour || term.moving {
+	if term.colour || term.colourErrors || term.moving {
 		t.Errorf("a buffer is taken for a terminal: %+v", term)
+	}
+}
+
+func TestTheColourOfAnErrorIsThatOfItsOwnStream(t *testing.T) {
+	for want, term := range map[string]terminal{
+		"truce: no\n":                {colour: true}, // 2>errors.txt
+		"\x1b[31mtruce:\x1b[0m no\n": {colourErrors: true},
+	} {
+		var errs bytes.Buffer
+		p := &program{env: Environment{Err: &errs}, term: term, began: true}
+		if p.exit(errors.New("no")); errs.String() != want {
+			t.Errorf("%+v: %q, want %q", term, errs.String(), want)
+		}
 	}
 }
 

@@ -13,16 +13,24 @@ import (
 
 // terminal says what the two streams can show.
 type terminal struct {
-	colour bool // on the standard output
-	moving bool // lines on the standard error may be written over
+	colour       bool // on the standard output
+	colourErrors bool // on the standard error
+	moving       bool // lines on the standard error may be written over
 }
 
 func newTerminal(env Environment) terminal {
 	plain := env.Getenv("NO_COLOR") != "" || env.Getenv("TERM") == "dumb" // https://no-color.org
 	return terminal{
-		colour: isTerminal(env.Out) && !plain,
-		moving: isTerminal(env.Err) && env.Getenv("TERM") != "dumb",
+		colour:       isTerminal(env.Out) && !plain,
+		colourErrors: isTerminal(env.Err) && !plain,
+		moving:       isTerminal(env.Err) && env.Getenv("TERM") != "dumb",
 	}
+}
+
+// errors is what the standard error shows.
+func (t terminal) errors() terminal {
+	t.colour = t.colourErrors
+	return t
 }
 
 func isTerminal(stream any) bool {
