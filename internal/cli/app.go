@@ -64,6 +64,7 @@ func (f *appFlags) connected(ctx context.Context, run func(*Cluster) error) erro
 	defer c.Close()
 	err = run(c)
 	if c.leavesOut() {
+		f.program.endLine()
 		for _, why := range c.Refused() {
 			_, _ = fmt.Fprintln(f.program.env.Err, "note: "+why) // a closed stderr is no failure of the command
 		}

@@ -148,9 +148,10 @@ func (p *program) Rendered(done, total int) {
 	switch {
 	case !p.term.moving:
 	case total == 0:
-		fmt.Fprint(p.env.Err, "\r\x1b[K")
+		p.clearLine()
 	default:
-		fmt.Fprintf(p.env.Err, "\r\x1b[Krendered %d of %d", done, total)
+		fmt.Fprintf(p.env.Err, "%srendered %d of %d", startOver, done, total)
+		p.open = true
 	}
 }
 

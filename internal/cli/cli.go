@@ -40,6 +40,7 @@ type program struct {
 	backend Backend
 	term    terminal
 	began   bool // arguments and flags were understood
+	open    bool // the line that the standard error stands in has no end yet
 }
 
 // Execute runs the command that env.Args name, until it is done or ctx ends, and returns the exit code.
@@ -55,6 +56,7 @@ func Execute(ctx context.Context, env Environment, b Backend) int {
 
 // exit prints an error and returns its code. What goes wrong before a command begins is a matter of usage.
 func (p *program) exit(err error) exit.Code {
+	p.endLine()
 	if err == nil {
 		return exit.Same
 	}

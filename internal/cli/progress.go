@@ -2,24 +2,26 @@ package cli
 
 import (
 	"fmt"
-	"io"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
+// startOver begins the line of a terminal again, without what it holds.
+const startOver = "\r\x1b[K"
+
 // progress prints on the standard error how one app proceeds: on a terminal in one line that moves, else in a line for
 // each news.
 type progress struct {
-	w      io.Writer
-	name   string
-	last   string
-	moving bool
-	marks  [3]string // goes on, is done, has failed
+	program *program
+	name    string
+	last    string
+	marks   [3]string // goes on, is done, has failed
 }
 
 func (p *program) progress(k app.Key) *progress {
-	out := &progress{w: p.env.Err, name: resourceName(k), moving: p.term.moving, marks: [3]string{"►", "✔", "✗"}}
+	p.endLine()
+	out := &progress{program: p, name: resourceName(k), marks: [3]string{"►", "✔", "✗"}}
 	if !p.unicode() {
 		out.marks = [3]string{">", "ok", "!!"}
 	}
@@ -32,19 +34,41 @@ func (p *progress) say(s string) {
 		return
 	}
 	p.last = s
-	p.line(p.marks[0], s, "")
-	if !p.moving {
-		fmt.Fprintln(p.w)
+	p.print(p.marks[0], s)
+	if p.program.open = p.program.term.moving; !p.program.open {
+		fmt.Fprintln(p.program.env.Err)
 	}
 }
 
-func (p *progress) done(s string) { p.line(p.marks[1], s, "\n") }
-func (p *progress) fail(s string) { p.line(p.marks[2], s, "\n") }
+func (p *progress) done(s string) { p.end(p.marks[1], s) }
+func (p *progress) fail(s string) { p.end(p.marks[2], s) }
 
-func (p *progress) line(mark, s, end string) {
+func (p *progress) end(mark, s string) {
+	p.print(mark, s)
+	p.program.open = false
+	fmt.Fprintln(p.program.env.Err)
+}
+
+func (p *progress) print(mark, s string) {
 	start := ""
-	if p.moving {
-		start = "\r\x1b[K"
+	if p.program.term.moving {
+		start = startOver
 	}
-	fmt.Fprintf(p.w, "%s%s %s: %s%s", start, mark, p.name, redact.MaskText(s), end)
+	fmt.Fprintf(p.program.env.Err, "%s%s %s: %s", start, mark, p.name, redact.MaskText(s))
+}
+
+// endLine ends a line that is open, and leaves it to be read. What is printed next begins a line of its own.
+func (p *program) endLine() {
+	if p.open {
+		fmt.Fprintln(p.env.Err)
+	}
+	p.open = false
+}
+
+// clearLine takes away what stands in a line that is open.
+func (p *program) clearLine() {
+	if p.open {
+		fmt.Fprint(p.env.Err, startOver)
+	}
+	p.open = false
 }

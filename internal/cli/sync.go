@@ -216,6 +216,7 @@ func (s *syncFlags) printObjects(ctx context.Context, c *Cluster, k app.Key) err
 		return nil
 	}
 	addHooks(t, state.Hooks)
+	s.program.clearLine()
 	return s.printTable(t)
 }
 
