@@ -64,7 +64,7 @@ func (f *adoptFlags) end(ctx context.Context, c *Cluster, way moveProgress) erro
 	case errors.Is(err, context.DeadlineExceeded):
 		return f.fails(p, fmt.Sprintf("not in time: %v%s", err, appMessage(context.WithoutCancel(ctx), c, way.app)))
 	case err != nil:
-		return err
+		return controllerGoesOn(err, resourceName(way.app))
 	}
 	done := way.done
 	if total > 0 { // else there is none, or none that may be seen

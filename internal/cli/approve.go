@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"regexp"
 	"strings"
@@ -82,7 +80,7 @@ func (a *approveFlags) approve(ctx context.Context, c *Cluster, key app.Key) err
 	for _, id := range d.Prune.Delete {
 		fmt.Fprintf(out, "  %s\n", id)
 	}
-	if err := a.confirm(key); err != nil {
+	if err := a.confirm(ctx, key); err != nil {
 		return err
 	}
 	return a.edit(ctx, c, view.Edit{App: key, How: view.Alter, Change: dialect.Change{ApprovePrune: held}}, "prune approved")
@@ -100,7 +98,7 @@ func heldApproval(t dialect.Summary) string {
 	return ""
 }
 
-func (a *approveFlags) confirm(key app.Key) error {
+func (a *approveFlags) confirm(ctx context.Context, key app.Key) error {
 	p := a.program
 	switch {
 	case a.yes:
@@ -108,10 +106,5 @@ func (a *approveFlags) confirm(key app.Key) error {
 	case !isTerminal(p.env.In):
 		return usageError("approve the prune of %s: add -y, since there is no terminal to ask at", resourceName(key))
 	}
-	fmt.Fprint(p.env.Err, "Delete them? [y/n] ")
-	answer, err := bufio.NewReader(p.env.In).ReadString('\n')
-	if text := strings.ToLower(strings.TrimSpace(answer)); err != nil || text != "y" && text != "yes" {
-		return &exit.Error{Code: exit.Differs, Err: errors.New("nothing was approved")}
-	}
-	return nil
+	return p.ask(ctx, "Delete them?", "nothing was approved")
 }

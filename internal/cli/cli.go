@@ -40,7 +40,7 @@ type program struct {
 	backend Backend
 	term    terminal
 	began   bool // arguments and flags were understood
-	open    bool // the line that the standard error stands in has no end yet
+	open    bool // the last line on the standard error has no end yet
 }
 
 // Execute runs the command that env.Args name, until it is done or ctx ends, and returns the exit code.
@@ -51,7 +51,7 @@ func Execute(ctx context.Context, env Environment, b Backend) int {
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)
-	return int(p.exit(root.ExecuteContext(ctx)))
+	return int(p.exit(afterSignal(ctx, root.ExecuteContext(ctx))))
 }
 
 // exit prints an error and returns its code. What goes wrong before a command begins is a matter of usage.
@@ -104,7 +104,8 @@ Exit codes:
   1  something is not as Git wants it, or did not become so in time
   2  the command line makes no sense
   3  the cluster cannot be reached, refuses, or does not know the app
-  4  the source cannot be fetched or does not render`
+  4  the source cannot be fetched or does not render
+130  Ctrl-C or SIGTERM has ended the command`
 
 const exampleRoot = `  # a cluster, truce and a demo repository on this machine, from nothing
   truce up

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -62,7 +61,7 @@ func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error 
 	if err != nil {
 		return err
 	}
-	if err := d.confirm(keys); err != nil {
+	if err := d.confirm(ctx, keys); err != nil {
 		return err
 	}
 	leave := policy.PruneDelete
@@ -79,9 +78,9 @@ func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error 
 	}
 	ctx, cancel := withOptionalTimeout(ctx, time.Duration(d.timeout))
 	defer cancel()
-	for _, k := range keys {
+	for i, k := range keys {
 		if err := awaitGone(ctx, c, k); err != nil {
-			return err
+			return controllerGoesOn(err, "the deletion of "+joinApps(keys[i:]))
 		}
 	}
 	return nil
@@ -97,7 +96,7 @@ func withOptionalTimeout(ctx context.Context, d time.Duration) (context.Context,
 
 // confirm asks the person at the terminal. Who cannot be asked must have said so: argocd takes silence for consent, and so does truce
 // under that name.
-func (d *deleteFlags) confirm(keys []app.Key) error {
+func (d *deleteFlags) confirm(ctx context.Context, keys []app.Key) error {
 	p := d.program
 	switch {
 	case d.yes:
@@ -111,17 +110,7 @@ func (d *deleteFlags) confirm(keys []app.Key) error {
 	if !d.cascade {
 		what = "and leave its objects"
 	}
-	return p.ask(fmt.Sprintf("Delete %s %s?", joinApps(keys), what), "nothing was deleted")
-}
-
-// ask asks the person at the terminal; any answer but yes is an error with that text.
-func (p *program) ask(question, refused string) error {
-	fmt.Fprintf(p.env.Err, "%s [y/n] ", question)
-	answer, err := bufio.NewReader(p.env.In).ReadString('\n')
-	if a := strings.ToLower(strings.TrimSpace(answer)); err != nil || a != "y" && a != "yes" {
-		return &exit.Error{Code: exit.Differs, Err: errors.New(refused)}
-	}
-	return nil
+	return p.ask(ctx, fmt.Sprintf("Delete %s %s?", joinApps(keys), what), "nothing was deleted")
 }
 
 func joinApps(keys []app.Key) string {

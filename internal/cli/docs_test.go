@@ -48,7 +48,7 @@ A symbolic link to truce with the name argocd accepts the app commands of argocd
 | app list, and what -l, --field-selector, --all and -A select | all apps | Applications alone |
 | app create makes | a GitRepository and a Kustomization | an Application |
 | app delete without a terminal | wants -y | goes on, as argocd does |
-| exit codes | 0 same, 1 differs, 2 usage, 3 cluster, 4 source or render | 0 same, 1 differs or nothing to set, 20 all other errors |
+| exit codes | 0 same, 1 differs, 2 usage, 3 cluster, 4 source or render, 130 interrupted | 0 same, 1 differs or nothing to set, 130 interrupted, 20 all other errors |
 | --core, --server, --auth-token, --grpc-web, … | unknown | taken, with a note: truce uses the Kubernetes API |
 | login, logout, relogin | unknown | nothing to do |
 | app sync --force | refused: only Git asks for that (spec.force of a Kustomization) | the same |

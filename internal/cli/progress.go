@@ -57,7 +57,7 @@ func (p *progress) print(mark, s string) {
 	fmt.Fprintf(p.program.env.Err, "%s%s %s: %s", start, mark, p.name, redact.MaskText(s))
 }
 
-// endLine ends a line that is open, and leaves it to be read. What is printed next begins a line of its own.
+// endLine ends a line that is open, so that what is printed next begins a line of its own.
 func (p *program) endLine() {
 	if p.open {
 		fmt.Fprintln(p.env.Err)
@@ -65,7 +65,7 @@ func (p *program) endLine() {
 	p.open = false
 }
 
-// clearLine takes away what stands in a line that is open.
+// clearLine removes the text of a line that is open.
 func (p *program) clearLine() {
 	if p.open {
 		fmt.Fprint(p.env.Err, startOver)

@@ -129,7 +129,7 @@ func (r *reconcileFlags) one(ctx context.Context, c *Cluster, x resource.Resourc
 		return now.Handled == token && now.Settled || now.Suspended
 	})
 	if err != nil {
-		return err
+		return controllerGoesOn(err, "the reconciliation of "+resourceName(x.Key))
 	}
 	took := time.Since(begin).Round(time.Millisecond)
 	switch {

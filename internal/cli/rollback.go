@@ -78,7 +78,7 @@ func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dial
 		return a.Handled == run.Token && a.Settled
 	})
 	if err != nil {
-		return err
+		return controllerGoesOn(err, "the rollback of "+resourceName(k))
 	}
 	return p.part(last, begin)
 }

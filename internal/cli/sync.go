@@ -180,7 +180,7 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 		return a.Handled == token && (a.Settled || a.State.Suspended)
 	})
 	if err != nil {
-		return err
+		return controllerGoesOn(err, "the sync of "+resourceName(k))
 	}
 	if before.Contested != "" && last.State.Reason == report.Succeeded {
 		if last, err = watchAfterSync(ctx, c, k, last, before.Contested); err != nil {

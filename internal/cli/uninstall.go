@@ -84,7 +84,7 @@ func (f *uninstallFlags) run(ctx context.Context) error {
 	case len(left.Running) > 0:
 		return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("nothing was removed: %s: end the controller first, kubectl -n truce-system scale deployment truce --replicas=0", strings.Join(left.Running, "; "))}
 	}
-	if err := f.confirm(len(left.Steps)); err != nil {
+	if err := f.confirm(ctx, len(left.Steps)); err != nil {
 		return err
 	}
 	for _, s := range left.Steps {
@@ -116,7 +116,7 @@ func (f *uninstallFlags) print(left uninstall.Leftovers) error {
 }
 
 // confirm asks the person at the terminal.
-func (f *uninstallFlags) confirm(steps int) error {
+func (f *uninstallFlags) confirm(ctx context.Context, steps int) error {
 	p := f.program
 	if f.yes {
 		return nil
@@ -124,5 +124,5 @@ func (f *uninstallFlags) confirm(steps int) error {
 	if !isTerminal(p.env.In) {
 		return usageError("uninstall: add --yes: without a terminal there is no question")
 	}
-	return p.ask(fmt.Sprintf("Carry out these %d steps?", steps), "nothing was removed")
+	return p.ask(ctx, fmt.Sprintf("Carry out these %d steps?", steps), "nothing was removed")
 }

@@ -16,6 +16,8 @@ const (
 	Usage   Code = 2 // the command line or the configuration makes no sense
 	Cluster Code = 3 // the API server cannot be reached, refuses, or does not know the app
 	Render  Code = 4 // the source cannot be fetched, or does not render
+
+	Interrupted Code = 130 // a signal has ended the command, as shells say of SIGINT
 )
 
 // Error is an error with its exit code. An error without one counts as Cluster.
