@@ -157,6 +157,7 @@ func (h *history) carryOut() {
 		st.isRefused(t)
 		return
 	}
+	st.isComparedByTheNextProcess(t)
 	for _, f := range last.Findings {
 		if f.Verdict == decide.Correct || f.Verdict == decide.Reclaim {
 			t.Errorf("%s at the end:\n%s", f.Verdict, account(st.decide, last))
@@ -164,6 +165,21 @@ func (h *history) carryOut() {
 	}
 	if st.decide.Live != nil && len(last.Findings) == 0 && st.decide.Policy.Mode == policy.Enforce && st.decide.Policy.Remediation == policy.Remediate {
 		st.gitHasWhatItWants(t, last)
+	}
+}
+
+// isComparedByTheNextProcess fails if the API server refuses the dry run from which a process without a baseline takes one.
+func (s *street) isComparedByTheNextProcess(t *testing.T) {
+	t.Helper()
+	if s.decide.Live == nil || s.decide.IsOptedOut() {
+		return
+	}
+	_, err := s.writer.Apply(t.Context(), apply.Apply{
+		Target: apply.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID(), UID: s.decide.Live.UID()}, // its status may have been written since
+		Body:   s.decide.WithoutCeded(s.decide.Desired), Manager: ownership.Manager, Force: apply.Take, DryRun: apply.Simulate,
+	})
+	if err != nil {
+		t.Errorf("the dry run of the next process: %v\n%s", err, applyBody(s.decide.WithoutCeded(s.decide.Desired)))
 	}
 }
 

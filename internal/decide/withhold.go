@@ -81,23 +81,36 @@ func isInNewItem(in Input, p field.Path) bool {
 	return false
 }
 
-// applyBody is desired without the withheld fields; where there are none, desired itself. Of an atomic field no part can be left out: it carries live's value there.
+// WithoutCeded returns what an apply of git, a version of Git's object, sends as far as rules and claims decide it: git without the fields that
+// they cover. Of an atomic field no part can be left out: such a part has live's value. Live is there.
+func (in Input) WithoutCeded(git object.Object) object.Object {
+	in.Desired = git
+	return withoutPaths(in, withheld(in, nil))
+}
+
+// withoutPaths is desired without the paths. Of an atomic field no part can be left out: it carries live's value there.
+func withoutPaths(in Input, paths []field.Path) object.Object {
+	var parts []field.Path
+	for _, p := range paths {
+		if _, part := ownership.AtomicAncestor(in.Owners, p); part {
+			parts = append(parts, p)
+		}
+	}
+	out := compare.Overlay(in.Desired, in.Live, parts)
+	for _, p := range paths {
+		if !contains(parts, p) {
+			field.RemoveValue(out, p)
+		}
+	}
+	return out
+}
+
+// applyBody is desired without the withheld fields; where there are none, desired itself.
 func applyBody(in Input, p Plan) object.Object {
 	if len(p.Withheld) == 0 && len(in.Claims) == 0 {
 		return in.Desired
 	}
-	var parts []field.Path
-	for _, w := range p.Withheld {
-		if _, part := ownership.AtomicAncestor(in.Owners, w); part {
-			parts = append(parts, w)
-		}
-	}
-	out := compare.Overlay(in.Desired, in.Live, parts)
-	for _, w := range p.Withheld {
-		if !contains(parts, w) {
-			field.RemoveValue(out, w)
-		}
-	}
+	out := withoutPaths(in, p.Withheld)
 	for _, c := range in.Claims {
 		if c.Counts() && corrects(p.Findings, c.Path) && in.Policy.Claims == policy.ClaimsCede {
 			field.SetValue(out, c.Path, seedValue(in, c))

@@ -56,7 +56,7 @@ func (w *objectReconcile) gather(ctx context.Context) (compare.Input, decide.Inp
 		return compare.Input{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Hasher: in.Hasher}, in, nil
 	}
 	ceded := in.CededPaths()
-	base, err := w.baseline(ctx, ceded)
+	base, err := w.baseline(ctx, in)
 	if errors.Is(err, apply.ErrForbidden) && w.app.Policy.Mode == policy.Observe || err != nil && w.refusedWhilePaused(err) {
 		err = w.unasked(err)
 	}
@@ -107,9 +107,9 @@ func without(list, drop []field.Path) []field.Path {
 
 // baseline returns what the server makes of Git's object: remembered from our last apply; else live itself, where that
 // plainly is as Git wants; else the answer to a dry run. A changed object that will be applied anyway needs none.
-func (w *objectReconcile) baseline(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
+func (w *objectReconcile) baseline(ctx context.Context, in decide.Input) (compare.Baseline, error) {
 	if w.live != nil && w.snap.baseline.Doubted() {
-		return w.retake(ctx, ceded)
+		return w.retake(ctx, in)
 	}
 	if w.live == nil || w.snap.baseline.Known() && !w.outdated() {
 		return w.snap.baseline, nil
@@ -117,10 +117,7 @@ func (w *objectReconcile) baseline(ctx context.Context, ceded []field.Path) (com
 	if w.snap.noDryRun != "" && w.app.Policy.Mode == policy.Observe {
 		return compare.Baseline{}, apply.ErrForbidden
 	}
-	body := w.snap.desired.Clone()
-	for _, p := range ceded {
-		field.RemoveValue(body, p)
-	}
+	body := in.WithoutCeded(w.snap.desired)
 	if compare.MatchesDesired(body, w.live, w.owners) {
 		w.snap.state.foundApplied() // it was applied before, by a truce of which nothing but this is left
 		b := compare.NewBaseline(w.live, w.owners, w.engine.Hasher)

@@ -8,9 +8,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 )
@@ -124,15 +124,12 @@ func (e *Engine) objectsWhere(is func(*managedObject) bool) []*managedObject {
 
 // retake replaces a doubted baseline. It is about what was sent, so that what differs from it is drift and not what Git
 // has changed since; until the new one is known, the old one stays.
-func (w *objectReconcile) retake(ctx context.Context, ceded []field.Path) (compare.Baseline, error) {
-	body := w.snap.desired.Clone()
+func (w *objectReconcile) retake(ctx context.Context, in decide.Input) (compare.Baseline, error) {
+	sent := w.snap.desired
 	if w.snap.previous != nil && w.app.Policy.Mode == policy.Enforce {
-		body = w.snap.previous.Clone()
+		sent = w.snap.previous
 	}
-	for _, p := range ceded {
-		field.RemoveValue(body, p)
-	}
-	b, err := w.predict(ctx, body)
+	b, err := w.predict(ctx, in.WithoutCeded(sent))
 	switch {
 	case err == nil:
 		w.reopen()
