@@ -20,8 +20,14 @@ var secretKind = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
 // takes it away.
 func (w *world) rewriteRecord(change func(record map[string]any), mac string) {
 	w.t.Helper()
+	w.rewriteRecordIn(recordName, change, mac)
+}
+
+// rewriteRecordIn is rewriteRecord for the record in another ConfigMap.
+func (w *world) rewriteRecordIn(name string, change func(record map[string]any), mac string) {
+	w.t.Helper()
 	var record map[string]any
-	if err := json.Unmarshal([]byte(value(w.get(configmaps, recordName), "inventory.json")), &record); err != nil {
+	if err := json.Unmarshal([]byte(value(w.get(configmaps, name), "inventory.json")), &record); err != nil {
 		w.t.Fatal(err)
 	}
 	change(record)
@@ -37,7 +43,7 @@ func (w *world) rewriteRecord(change func(record map[string]any), mac string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if _, err := w.dynamic().Resource(configmaps).Namespace(w.ns).Patch(w.ctx, recordName, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
+	if _, err := w.dynamic().Resource(configmaps).Namespace(w.ns).Patch(w.ctx, name, types.MergePatchType, patch, metav1.PatchOptions{}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -124,6 +130,32 @@ func TestARecordThatWaitsForAnAppDeletesNothing(t *testing.T) {
 	w.goes(configmaps, "a")
 	if diff := cmp.Diff([]string{"configmaps a"}, w.deletes()); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
+	}
+}
+
+// TestARecordThatAnotherHasWrittenDeletesNoHook: who may update the inventory of an Application names a hook of another one as left by its operations, and
+// no object, so that there is nothing else in it to be verified.
+func TestARecordThatAnotherHasWrittenDeletesNoHook(t *testing.T) {
+	victim := jobHook("victim", "argocd.argoproj.io/hook: PreSync", "1")
+	w := offArgoWorld(t, "-- app/all.yaml --\n"+configMap("web")+"-- other/all.yaml --\n"+configMap("other")+victim)
+	stop := w.start(policy.Policy{})
+	automated := "\nsyncPolicy: {automated: {}, retry: {limit: 0}}"
+	w.application("web", "app", automated)
+	w.inSync("web")
+	w.application("other", "other", automated)
+	w.exists(jobs, "victim")
+	w.endJob("victim", "Complete")
+	w.operates("other", "Succeeded", "PreSync victim Succeeded")
+	stop()
+	w.rewriteRecordIn("truce-inventory-application-web", func(record map[string]any) {
+		record["entries"], record["operation"] = []any{}, map[string]any{"key": "k", "left": []any{"Job.batch " + w.ns + "/victim"}}
+	}, "")
+	w.start(policy.Policy{})
+	t.Cleanup(w.removeApps) // while truce still runs
+	w.delete(applications, w.ns, "web")
+	w.goes(applications, "web")
+	if !w.isThere(jobs, "victim") {
+		t.Error("the hook that the forged record names is gone")
 	}
 }
 

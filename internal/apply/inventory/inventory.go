@@ -36,14 +36,19 @@ type Record struct {
 	Unverified string
 }
 
-// Unverified returns a record whose signature was not verified, with what is used of it all the same: the names, the cluster, and the digests of
-// what was applied. Without uids an object is the app's only if truce's own apply has put this app's mark on it, and that one has done its work is
-// not believed. Without a reason why, and without entries, it is the record itself.
+// Unverified returns a record whose signature was not verified, with what is used of it all the same: the names, the cluster, the digests of
+// what was applied, and what its operation is about. Without uids an object is the app's only if truce's own apply has put this app's mark on it; that
+// one has done its work is not believed, nor that a hook has run, whose object is deleted by its name alone. Without a reason why it is the record
+// itself, and one that names nothing has no reason.
 func Unverified(r Record, why string) Record {
-	if why == "" || len(r.Entries) == 0 {
+	if why == "" {
 		return r
 	}
-	r.Unverified, r.Rendered, r.Guard = why, "", Guard{Origin: Origin{Cluster: r.Guard.Origin.Cluster}} // a wrong cluster only keeps the app from going on
+	if len(r.Entries)+len(r.Operation.Hooks)+len(r.Operation.Left) > 0 {
+		r.Unverified = why
+	}
+	r.Rendered, r.Guard = "", Guard{Origin: Origin{Cluster: r.Guard.Origin.Cluster}} // a wrong cluster only keeps the app from going on
+	r.Operation = r.Operation.notBegun()
 	r.Entries = slices.Clone(r.Entries)
 	for i := range r.Entries {
 		r.Entries[i].UID, r.Entries[i].Judged, r.Entries[i].Expires = "", "", 0

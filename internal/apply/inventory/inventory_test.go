@@ -163,6 +163,28 @@ func TestAVersionStandsWithADigestAlone(t *testing.T) {
 	}
 }
 
+// TestARecordThatIsNotVerifiedNamesNoHooks: their objects would be deleted by it. What a person has ended stays ended.
+func TestARecordThatIsNotVerifiedNamesNoHooks(t *testing.T) {
+	op := inventory.Operation{Key: "k", Cause: "it failed", Ended: true, Terminated: "r", Left: []string{"Job.batch shop/left"}}.
+		With("PreSync Job.batch shop/ran", hook.Run{Phase: hook.Running})
+	for what, r := range map[string]inventory.Record{
+		"with entries":                {Entries: named("a"), Operation: op, Guard: inventory.Guard{Size: 9}},
+		"without entries":             {Operation: op, Guard: inventory.Guard{Size: 9}},
+		"with what earlier ones left": {Operation: inventory.Operation{Key: "k", Terminated: "r", Left: op.Left}},
+	} {
+		got := inventory.Unverified(r, "it has no signature")
+		if diff := cmp.Diff(inventory.Operation{Key: "k", Terminated: "r"}, got.Operation); diff != "" || got.Guard.Size != 0 || got.Unverified == "" {
+			t.Errorf("%s: unverified %q, guard %+v, operation (-want +got):\n%s", what, got.Unverified, got.Guard, diff)
+		}
+		if diff := cmp.Diff(r, inventory.Unverified(r, "")); diff != "" {
+			t.Errorf("%s: a verified record is changed (-want +got):\n%s", what, diff)
+		}
+	}
+	if got := inventory.Unverified(inventory.Record{}, "it has no signature"); got.Unverified != "" {
+		t.Errorf("a record that names nothing is reported: %s", got.Unverified)
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(good))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -45,3 +45,8 @@ func (o Operation) With(key string, run hook.Run) Operation {
 	o.Hooks[key] = HookRun(run)
 	return o
 }
+
+// notBegun is the operation without how far it has come, and without what hooks have left. That a person has ended it stays: it holds back only.
+func (o Operation) notBegun() Operation {
+	return Operation{Key: o.Key, Began: o.Began, Content: o.Content, Commit: o.Commit, Tries: o.Tries, Terminated: o.Terminated}
+}
