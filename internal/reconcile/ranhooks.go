@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -21,8 +22,8 @@ import (
 )
 
 // deleteRanHooks deletes what the hooks of a deleted app's operations have left: as in Argo CD they go with the app. Those that are kept when
-// their app is deleted stay, and so does what truce has not applied, or has applied with the labels of another app. What is no hook any more is in the
-// inventory's entries.
+// their app is deleted stay, and so does what truce has not applied, or another app has made by now. What is no hook any more is in the inventory's
+// entries.
 func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, saved inventory.Record) error {
 	ran := slices.DeleteFunc(ranHooks(saved.Operation), func(id object.ID) bool {
 		return slices.ContainsFunc(saved.Entries, func(entry inventory.Entry) bool { return entry.ID == id })
@@ -37,7 +38,7 @@ func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, saved inventory.
 	return e.deleteHooks(ctx, a, access, ran)
 }
 
-// deleteHooks deletes those of the objects that truce has applied as hooks of an app, unless they are to outlive it when it is deleted.
+// deleteHooks deletes those of the objects that are hooks of an app, unless they are to outlive it when it is deleted.
 func (e *Engine) deleteHooks(ctx context.Context, a app.App, access tenancy.Access, all []object.ID) error {
 	if len(all) == 0 || e.Version == nil {
 		return nil
@@ -46,29 +47,42 @@ func (e *Engine) deleteHooks(ctx context.Context, a app.App, access tenancy.Acce
 	if err != nil {
 		return err
 	}
-	runner := hooks.Runner{Kind: hooks.Kind{Marks: syncMarks}, Namespace: a.DefaultNamespace.Name, Access: access, Cluster: hookCluster{e}}
+	runner := hooks.Runner{
+		Kind: hooks.Kind{Marks: syncMarks, Owner: hookOwner(a)}, Namespace: a.DefaultNamespace.Name, Access: access, Cluster: hookCluster{e},
+	}
 	for _, id := range all {
-		gvk, known, err := servedAs(id, served)
+		o, err := e.hookToDelete(ctx, a, access, id, served)
 		if err != nil {
 			return err
 		}
-		if !known {
-			continue
-		}
-		now, err := access.Live.Get(ctx, gvk, id)
-		switch {
-		case errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind):
-			continue
-		case err != nil:
-			return fmt.Errorf("read hook %s: %w", id, err)
-		}
-		if _, outlives := e.PruneRules.Find(now, optout.OutliveApp); (!a.Deleting || !outlives) && isHookOf(a, now) {
-			runner.Hooks = append(runner.Hooks, hook.Hook{Object: object.Object{
-				"apiVersion": gvk.APIVersion(), "kind": gvk.Kind, "metadata": map[string]any{"name": id.Name, "namespace": id.Namespace},
-			}})
+		if o != nil {
+			runner.Hooks = append(runner.Hooks, hook.Hook{Object: o})
 		}
 	}
 	return runner.Remove(ctx)
+}
+
+// hookToDelete is the name of an object that is a hook of an app and may be deleted; nil for another one, and where there is none.
+func (e *Engine) hookToDelete(ctx context.Context, a app.App, access tenancy.Access, id object.ID, served capabilities.Set) (object.Object, error) {
+	gvk, known, err := servedAs(id, served)
+	if err != nil || !known {
+		return nil, err
+	}
+	now, err := access.Live.Get(ctx, gvk, id)
+	if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read hook %s: %w", id, err)
+	}
+	if _, outlives := e.PruneRules.Find(now, optout.OutliveApp); a.Deleting && outlives {
+		return nil, nil
+	}
+	if mine, err := e.isSurelyHookOf(ctx, a, now); err != nil || !mine {
+		return nil, err
+	}
+	meta := map[string]any{"name": id.Name, "namespace": id.Namespace}
+	return object.Object{"apiVersion": gvk.APIVersion(), "kind": gvk.Kind, "metadata": meta}, nil
 }
 
 // ranHooks are the objects of the hooks that have run in an operation and before it, in an order that is the same each time.
@@ -115,7 +129,10 @@ func servedAs(id object.ID, served capabilities.Set) (object.GVK, bool, error) {
 	return object.GVK{}, false, nil
 }
 
-// isHookOf reports whether truce has applied an object as a hook of an app.
+// hookOwner is an app in the mark of its hooks.
+func hookOwner(a app.App) string { return a.Key.String() }
+
+// isHookOf reports whether truce has applied an object as a hook of an app. One without a mark may be that of another app: earlier versions made such.
 func isHookOf(a app.App, o object.Object) bool {
 	for k, want := range a.Labels {
 		if have, _ := o.Label(k); have != want {
@@ -123,5 +140,28 @@ func isHookOf(a app.App, o object.Object) bool {
 		}
 	}
 	owners, err := ownership.Entries(o)
-	return err == nil && slices.ContainsFunc(owners, func(e ownership.Entry) bool { return e.IsApply(ownership.Manager) })
+	if err != nil || !slices.ContainsFunc(owners, func(e ownership.Entry) bool { return e.IsApply(ownership.Manager) }) {
+		return false
+	}
+	of, marked := o.Annotation(hooks.OwnerMark)
+	if !marked {
+		return true
+	}
+	isOurs := ownership.ApplyEntry(owners, ownership.Manager).Has(field.NewPath("metadata", "annotations", hooks.OwnerMark))
+	return of == hookOwner(a) && isOurs // a mark that was copied proves nothing
+}
+
+// isSurelyHookOf is isHookOf for an object that is to be deleted: one without a mark counts if no other app's record has it as that of a hook.
+func (e *Engine) isSurelyHookOf(ctx context.Context, a app.App, o object.Object) (bool, error) {
+	if !isHookOf(a, o) {
+		return false, nil
+	}
+	if _, marked := o.Annotation(hooks.OwnerMark); marked {
+		return true, nil
+	}
+	holders, err := e.Inventory.HookHolders(ctx, o.ID())
+	if err != nil {
+		return false, fmt.Errorf("find the app of hook %s: %w", o.ID(), err)
+	}
+	return !slices.ContainsFunc(holders, func(key app.Key) bool { return key != a.Key }), nil
 }

@@ -211,7 +211,7 @@ func (s *syncHooks) runHooks(ctx context.Context, event hook.Event, all []hook.H
 	r := s.run
 	defer s.report()
 	err := r.advanceHooks(ctx, hooks.Runner{
-		Kind:  hooks.Kind{Marks: syncMarks, Manager: ownership.Manager, Former: hooks.FormerApplied, Order: hooks.ByWave},
+		Kind:  hooks.Kind{Marks: syncMarks, Manager: ownership.Manager, Former: hooks.FormerApplied, Order: hooks.ByWave, Owner: hookOwner(r.app)},
 		Event: event, Hooks: all, Namespace: r.app.DefaultNamespace.Name, Labels: r.app.Labels, Health: r.engine.Health[r.app.Health], Recorder: s,
 	}, s.runs)
 	if err != nil {

@@ -40,7 +40,8 @@ func (r *appRun) heedTermination(ctx context.Context) error {
 	r.engine.releaseWaits.waitsNoMore(r.app.Key)
 	r.engine.awaitHook(r.app.Key, nil)
 	runner := hooks.Runner{
-		Kind: hooks.Kind{Marks: syncMarks}, Hooks: stopped, Namespace: r.app.DefaultNamespace.Name, Access: r.access, Cluster: hookCluster{r.engine},
+		Kind: hooks.Kind{Marks: syncMarks, Owner: hookOwner(r.app)}, Hooks: stopped, Namespace: r.app.DefaultNamespace.Name, Access: r.access,
+		Cluster: hookCluster{r.engine},
 	}
 	if err := runner.Remove(ctx); err != nil {
 		return &stageError{report.OperationTerminated, errors.Join(errTerminated.err, err)}

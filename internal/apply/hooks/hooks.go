@@ -34,7 +34,14 @@ type Kind struct {
 	// Former says what is done about the former object of a hook whose policies do not have it deleted.
 	Former Former
 	Order  Order
+	// Owner is the app that the hooks are of, which OwnerMark names on their objects; empty for no mark. What has the mark of another app stays when a
+	// hook is over.
+	Owner string
 }
+
+// OwnerMark is the annotation that names the app which has made the object of a hook. It is no label: what is found by a label is an object that an app
+// manages.
+const OwnerMark = "truce.dev/hook-of"
 
 // Order says which hooks of an event run at once.
 type Order string
@@ -202,7 +209,7 @@ func (r *Runner) clear(ctx context.Context, h hook.Hook, now object.Object, runs
 	if over {
 		return WaitError{}, r.failure(h, t, fmt.Sprintf("its former object is still there after %s: %s", r.Timeout, finalizersOf(now)))
 	}
-	if err := r.remove(ctx, t); err != nil {
+	if err := r.remove(ctx, t, r.refusesChange); err != nil {
 		return WaitError{}, fmt.Errorf("the former one: %w", err)
 	}
 	again, err := r.read(ctx, t)
@@ -264,6 +271,14 @@ func (r *Runner) refusesChange(id object.ID, now object.Object) string {
 	return ""
 }
 
+// refusesEnd says why the object of a hook that is over is left alone; empty for one that may be deleted. Another app may have made it again.
+func (r *Runner) refusesEnd(id object.ID, now object.Object) string {
+	if of, marked := now.Annotation(OwnerMark); r.Owner != "" && marked && of != r.Owner {
+		return "it is a hook of " + of + ": truce leaves it alone"
+	}
+	return r.refusesChange(id, now)
+}
+
 func checkOf(t apply.Target) health.Check { return health.Check{ID: t.ID, Version: t.GVK.Version} }
 
 // create creates the object of a hook.
@@ -276,6 +291,9 @@ func (r *Runner) create(ctx context.Context, h hook.Hook, t apply.Target) (objec
 	}
 	putMarks(meta, "labels", r.Labels)
 	putMarks(meta, "annotations", r.Annotations)
+	if r.Owner != "" {
+		putMarks(meta, "annotations", map[string]string{OwnerMark: r.Owner})
+	}
 	made, err := r.Access.Writer.Apply(ctx, apply.Apply{Target: t, Body: body, Manager: r.Manager, Force: apply.Yield, DryRun: apply.Persist})
 	switch {
 	case err == nil:
@@ -315,7 +333,7 @@ func (r *Runner) cleanUp(ctx context.Context, runs map[int]hook.Run) error {
 		phase := runs[h.Index].Phase
 		if h.IsDeletedAfter(phase) {
 			if t, err := r.target(ctx, h); err == nil { // else it has failed for this
-				errs = append(errs, r.remove(ctx, t))
+				errs = append(errs, r.remove(ctx, t, r.refusesEnd))
 			}
 		}
 	}
@@ -328,19 +346,19 @@ func (r *Runner) Remove(ctx context.Context) error {
 	for _, h := range slices.Backward(r.Hooks) {
 		t, err := r.target(ctx, h)
 		if err == nil {
-			err = r.remove(ctx, t)
+			err = r.remove(ctx, t, r.refusesEnd)
 		}
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)
 }
 
-// remove deletes the object of a hook, unless it may not be. One that changes at each try may still be there.
-func (r *Runner) remove(ctx context.Context, t apply.Target) error {
+// remove deletes the object of a hook, unless that is refused. One that changes at each try may still be there.
+func (r *Runner) remove(ctx context.Context, t apply.Target, refuses func(object.ID, object.Object) string) error {
 	const tries = 5 // its controller writes its status meanwhile
 	for range tries {
 		now, err := r.read(ctx, t)
-		if err != nil || now == nil || isBeingDeleted(now) || r.refusesChange(t.ID, now) != "" {
+		if err != nil || now == nil || isBeingDeleted(now) || refuses(t.ID, now) != "" {
 			return err
 		}
 		t.UID, t.ResourceVersion = now.UID(), now.ResourceVersion()

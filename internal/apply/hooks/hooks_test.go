@@ -23,7 +23,17 @@ type busy struct {
 	applied []object.Object
 }
 
-func (b *busy) Get(context.Context, object.GVK, object.ID) (object.Object, error) { return b.now, nil }
+func (b *busy) Get(context.Context, object.GVK, object.ID) (object.Object, error) {
+	if b.now == nil {
+		return nil, live.ErrNotFound
+	}
+	return b.now, nil
+}
+
+func (b *busy) Delete(context.Context, apply.Target) error {
+	b.now = nil
+	return nil
+}
 
 func (b *busy) Apply(_ context.Context, a apply.Apply) (object.Object, error) {
 	if b.refuses--; b.refuses >= 0 {
@@ -63,6 +73,30 @@ func TestAFormerObjectIsNoResult(t *testing.T) {
 	}
 	if len(b.applied) != 1 || b.now.StringAt("data", "revision") != "2" {
 		t.Errorf("applied %d times; there is revision %q, want 2", len(b.applied), b.now.StringAt("data", "revision"))
+	}
+}
+
+// TestWhatAnotherAppHasMadeAgainStays: a hook that has succeeded asks for its object to be deleted, also in a later run.
+func TestWhatAnotherAppHasMadeAgainStays(t *testing.T) {
+	of := func(owner string) object.Object {
+		return object.Object{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+			"name": "settings", "namespace": "shop", "annotations": map[string]any{"argocd.argoproj.io/hook": "PreSync", OwnerMark: owner},
+		}}
+	}
+	b := &busy{now: of("Application shop/b")}
+	r := &Runner{
+		Kind:  Kind{Marks: []string{"argocd.argoproj.io/hook"}, Manager: "truce", Former: FormerApplied, Owner: "Application shop/a"},
+		Event: "PreSync", Hooks: []hook.Hook{{Object: of(""), Policies: []hook.DeletePolicy{hook.BeforeCreation, hook.WhenSucceeded}}},
+		Access: tenancy.Access{Live: b, Writer: b}, Cluster: b, Recorder: b, Now: time.Now, Created: map[int]bool{},
+	}
+	if err := advance(t, r, map[int]hook.Run{0: {Phase: hook.Succeeded}}); err != nil || b.now == nil {
+		t.Errorf("the object of the other app is there: %t, %v", b.now != nil, err)
+	}
+	if err := advance(t, r, map[int]hook.Run{}); err != nil || b.now != nil { // made again, it is the app's, and goes when it has succeeded
+		t.Errorf("the object is there: %t, %v", b.now != nil, err)
+	}
+	if owner, _ := b.applied[0].Annotation(OwnerMark); owner != "Application shop/a" {
+		t.Errorf("it is made with the mark of %q", owner)
 	}
 }
 

@@ -81,6 +81,8 @@ type Store interface {
 	Save(ctx context.Context, r Record) error
 	// Delete removes the record, if it is what was last seen (ErrChanged otherwise); that there is none is no error.
 	Delete(ctx context.Context, key app.Key) error
+	// HookHolders returns the apps whose records have an object as that of a hook, verified or not, also apps that are gone.
+	HookHolders(ctx context.Context, id object.ID) ([]app.Key, error)
 }
 
 // AddEntries returns the record with the entries that are about to be made; what is known of them already stays.

@@ -57,6 +57,11 @@ func (Inventory) Save(context.Context, inventory.Record) error { return ErrReadO
 // Delete implements inventory.Store.
 func (Inventory) Delete(context.Context, app.Key) error { return ErrReadOnly }
 
+// HookHolders implements inventory.Store.
+func (r Inventory) HookHolders(ctx context.Context, id object.ID) ([]app.Key, error) {
+	return r.Store.HookHolders(ctx, id)
+}
+
 // Identity is a tenancy.Identities for commands: every account has the Access of the user who runs the command.
 type Identity struct{ tenancy.Access }
 

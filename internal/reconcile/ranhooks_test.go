@@ -1,0 +1,81 @@
+package reconcile
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/apply/hooks"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release/capabilities"
+)
+
+// servesJobs is an API server of Jobs.
+type servesJobs struct{}
+
+func (servesJobs) Capabilities(context.Context) (capabilities.Set, error) {
+	return capabilities.Set{APIVersions: []string{"batch/v1", "batch/v1/Job"}}, nil
+}
+
+// holders are the apps whose records have each hook.
+type holders struct {
+	inventory.Store
+	apps []app.Key
+}
+
+func (h holders) HookHolders(context.Context, object.ID) ([]app.Key, error) { return h.apps, nil }
+
+// putHook adds a Job with a hook's annotation and others, of which truce's own apply has put some there.
+func (s *shelf) putHook(name string, annotations map[string]any, applied ...string) object.ID {
+	id := object.ID{Group: "batch", Kind: "Job", Namespace: "shop", Name: name}
+	all, owned := map[string]any{"argocd.argoproj.io/hook": "PreSync"}, map[string]any{"f:argocd.argoproj.io/hook": map[string]any{}}
+	for k, v := range annotations {
+		all[k] = v
+	}
+	for _, k := range applied {
+		owned["f:"+k] = map[string]any{}
+	}
+	s.objects[id] = object.Object{"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{
+		"name": name, "namespace": "shop", "uid": "uid-" + name, "annotations": all,
+		"managedFields": []any{map[string]any{
+			"manager": "truce", "operation": "Apply", "apiVersion": "batch/v1", "fieldsType": "FieldsV1",
+			"fieldsV1": map[string]any{"f:metadata": map[string]any{"f:annotations": owned}},
+		}},
+	}}
+	return id
+}
+
+// TestOnlyAnAppsOwnHooksAreDeleted: what another app has made again since stays, and so does what truce of an earlier version has made, if two apps may have.
+func TestOnlyAnAppsOwnHooksAreDeleted(t *testing.T) {
+	own, other := pruned().Key, app.Key{Kind: "Application", Namespace: "shop", Name: "other"}
+	for what, c := range map[string]struct {
+		mark    map[string]any
+		applied []string
+		holders []app.Key // of the records that have the hook
+		gone    bool
+	}{
+		"made by the app":                {mark: map[string]any{hooks.OwnerMark: own.String()}, applied: []string{hooks.OwnerMark}, holders: []app.Key{own, other}, gone: true},
+		"made by another app":            {mark: map[string]any{hooks.OwnerMark: other.String()}, applied: []string{hooks.OwnerMark}, holders: []app.Key{own}},
+		"with a mark that was copied":    {mark: map[string]any{hooks.OwnerMark: own.String()}, holders: []app.Key{own}},
+		"without a mark":                 {holders: []app.Key{own}, gone: true},
+		"without a mark, and of another": {holders: []app.Key{own, other}},
+	} {
+		s, e := newShelf()
+		e.Version, e.Scope, e.Inventory = servesJobs{}, namespaced{}, holders{apps: c.holders}
+		id := s.putHook("migrate", c.mark, c.applied...)
+		if err := e.deleteHooks(t.Context(), pruned(), tenancy.Access{Live: s, Writer: s}, []object.ID{id}); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		want := []string(nil)
+		if c.gone {
+			want = []string{"migrate"}
+		}
+		if diff := cmp.Diff(want, s.deleted); diff != "" {
+			t.Errorf("%s: deleted (-want +got):\n%s", what, diff)
+		}
+	}
+}
