@@ -87,7 +87,7 @@ func (r *appRun) acceptMove() error {
 		return &stageError{report.PruneHeld, err}
 	}
 	r.report.Notes = append(r.report.Notes, fmt.Sprintf("%d objects stay in the cluster %s, and are not this app's any more", len(r.inventory.Entries), shownCluster(r.inventory.Guard.Origin.Cluster)))
-	r.inventory.Entries, r.inventory.Guard = nil, inventory.Guard{}
+	r.inventory.Entries, r.inventory.Guard, r.inventory.Operation = nil, inventory.Guard{}, inventory.Operation{} // hooks are found by their names alone
 	return nil
 }
 

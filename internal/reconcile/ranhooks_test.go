@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release/capabilities"
 )
@@ -77,5 +78,22 @@ func TestOnlyAnAppsOwnHooksAreDeleted(t *testing.T) {
 		if diff := cmp.Diff(want, s.deleted); diff != "" {
 			t.Errorf("%s: deleted (-want +got):\n%s", what, diff)
 		}
+	}
+}
+
+// TestAnAppThatMovesLeavesItsHooks: they ran in the cluster before, and their objects would be looked for by name in the one that it goes on in.
+func TestAnAppThatMovesLeavesItsHooks(t *testing.T) {
+	_, e := newShelf()
+	a := pruned()
+	a.MovedTo = identity.OwnCluster
+	r := &appRun{engine: e, app: a, inventory: inventory.Record{
+		Entries: []inventory.Entry{{ID: object.ID{Kind: "ConfigMap", Namespace: "shop", Name: "web"}, Version: "v1"}},
+		Guard:   inventory.Guard{Origin: inventory.Origin{Cluster: "another"}}, Operation: inventory.Operation{Key: "k", Left: []string{"Job.batch shop/migrate"}},
+	}}
+	if err := r.acceptMove(); err != nil {
+		t.Fatal(err)
+	}
+	if left := leftHooks(r.inventory.Operation); len(left) > 0 || len(r.inventory.Entries) > 0 {
+		t.Errorf("it has %v, and the hooks %v", r.inventory.Entries, left)
 	}
 }
