@@ -38,7 +38,7 @@ func (e *Engine) deleteRanHooks(ctx context.Context, a app.App, saved inventory.
 	return e.deleteHooks(ctx, a, access, ran)
 }
 
-// deleteHooks deletes those of the objects that are hooks of an app, unless they are to outlive it when it is deleted.
+// deleteHooks deletes those of the objects that are hooks of an app, unless they are to outlive it when it is deleted, or its project permits them no longer.
 func (e *Engine) deleteHooks(ctx context.Context, a app.App, access tenancy.Access, all []object.ID) error {
 	if len(all) == 0 || e.Version == nil {
 		return nil
@@ -64,6 +64,9 @@ func (e *Engine) deleteHooks(ctx context.Context, a app.App, access tenancy.Acce
 
 // hookToDelete is the name of an object that is a hook of an app and may be deleted; nil for another one, and where there is none.
 func (e *Engine) hookToDelete(ctx context.Context, a app.App, access tenancy.Access, id object.ID, served capabilities.Set) (object.Object, error) {
+	if tenancy.Refusal(a, id) != "" { // it stays, as what the app manages does
+		return nil, nil
+	}
 	gvk, known, err := servedAs(id, served)
 	if err != nil || !known {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/model/release/capabilities"
 )
 
@@ -95,5 +96,20 @@ func TestAnAppThatMovesLeavesItsHooks(t *testing.T) {
 	}
 	if left := leftHooks(r.inventory.Operation); len(left) > 0 || len(r.inventory.Entries) > 0 {
 		t.Errorf("it has %v, and the hooks %v", r.inventory.Entries, left)
+	}
+}
+
+// TestWhatTheProjectPermitsNoMoreStays: else the app could not be deleted, as its access refuses each write of that.
+func TestWhatTheProjectPermitsNoMoreStays(t *testing.T) {
+	s, e := newShelf()
+	e.Version, e.Scope, e.Inventory = servesJobs{}, namespaced{}, holders{}
+	a := pruned()
+	a.Project = &project.Project{Name: "team", Namespaced: project.Kinds{AllowsAll: true, Denied: []project.Kind{{Group: "batch", Kind: "Job"}}}}
+	access, err := tenancy.AccessOf(e.Identities, a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.deleteHooks(t.Context(), a, access, []object.ID{s.putHook("migrate", nil)}); err != nil || len(s.deleted) > 0 {
+		t.Errorf("deleted %v: %v", s.deleted, err)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
@@ -39,11 +39,7 @@ func (r *appRun) heedTermination(ctx context.Context) error {
 	}
 	r.engine.releaseWaits.waitsNoMore(r.app.Key)
 	r.engine.awaitHook(r.app.Key, nil)
-	runner := hooks.Runner{
-		Kind: hooks.Kind{Marks: syncMarks, Owner: hookOwner(r.app)}, Hooks: stopped, Namespace: r.app.DefaultNamespace.Name, Access: r.access,
-		Cluster: hookCluster{r.engine},
-	}
-	if err := runner.Remove(ctx); err != nil {
+	if err := r.engine.deleteHooks(ctx, r.app, r.access, stopped); err != nil {
 		return &stageError{report.OperationTerminated, errors.Join(errTerminated.err, err)}
 	}
 	return errTerminated
@@ -80,8 +76,8 @@ func (r *appRun) leaveRollout() {
 	r.report.Rollout = r.state.report.Rollout
 }
 
-// stopRunning has the hooks that run fail, and returns those that were stopped, also before.
-func (s *syncHooks) stopRunning() (stopped []hook.Hook) {
+// stopRunning has the hooks that run fail, and returns the objects of those that were stopped, also before.
+func (s *syncHooks) stopRunning() (stopped []object.ID) {
 	text := errTerminated.Error()
 	for _, h := range s.all {
 		run := s.runs[h.Index]
@@ -90,7 +86,7 @@ func (s *syncHooks) stopRunning() (stopped []hook.Hook) {
 			s.runs[h.Index] = run
 		}
 		if run.Phase == hook.Failed && run.Message == text {
-			stopped = append(stopped, h)
+			stopped = append(stopped, h.Object.ID())
 		}
 	}
 	return stopped
