@@ -125,7 +125,7 @@ func (r *appRun) stopHooks(ctx context.Context, why string, isTerminated bool) e
 		return err
 	}
 	next := r.inventory
-	next.Operation = inventory.Operation{Left: leftHooks(op)}
+	next.Operation = withoutOperation(op)
 	if isTerminated {
 		r.takeUpOperation()
 		next.Operation = r.asTerminated(r.inventory.Operation, why)

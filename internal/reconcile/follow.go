@@ -119,7 +119,7 @@ func (r *appRun) dropFormer(ctx context.Context) error {
 	r.engine.releaseWaits.waitsNoMore(r.app.Key)
 	r.engine.awaitHook(r.app.Key, nil)
 	next := r.inventory
-	next.Operation = inventory.Operation{Left: leftHooks(former)}
+	next.Operation = withoutOperation(former)
 	if err := r.engine.save(ctx, next); err != nil {
 		return &stageError{report.RecordFailed, err}
 	}

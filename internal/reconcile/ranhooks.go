@@ -118,6 +118,18 @@ func leftHooks(op inventory.Operation) []string {
 	return all[max(0, len(all)-mostLeft):]
 }
 
+// noOperation is the key of none: operationKey gives hashes. A record has no operation without a key.
+const noOperation = "none"
+
+// withoutOperation is what a record keeps when it forgets an operation: what the hooks of that and of those before have left.
+func withoutOperation(op inventory.Operation) inventory.Operation {
+	left := leftHooks(op)
+	if len(left) == 0 {
+		return inventory.Operation{}
+	}
+	return inventory.Operation{Key: noOperation, Ended: true, Left: left}
+}
+
 // servedAs is the first version at which a kind is served. That its group does not answer is an error.
 func servedAs(id object.ID, served capabilities.Set) (object.GVK, bool, error) {
 	for _, s := range served.APIVersions { // apps/v1 and apps/v1/Deployment

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/model/release/capabilities"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
 )
 
 // servesJobs is an API server of Jobs.
@@ -78,6 +79,43 @@ func TestOnlyAnAppsOwnHooksAreDeleted(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, s.deleted); diff != "" {
 			t.Errorf("%s: deleted (-want +got):\n%s", what, diff)
+		}
+	}
+}
+
+// stored is an inventory that keeps the text of a record.
+type stored struct {
+	inventory.Store
+	text []byte
+}
+
+func (s *stored) Save(_ context.Context, r inventory.Record) (err error) {
+	s.text, err = inventory.FormatRecord(r)
+	return err
+}
+
+// TestWhatHooksHaveLeftIsKnownAfterTheirOperation: an automated operation without hooks takes its place, or it is given up.
+func TestWhatHooksHaveLeftIsKnownAfterTheirOperation(t *testing.T) {
+	earlier, own := "Job.batch shop/earlier", "Job.batch shop/own"
+	former := inventory.Operation{Key: "before", Left: []string{earlier}}.With("PreSync "+own, hook.Run{Phase: hook.Succeeded})
+	for what, end := range map[string]func(*appRun) error{
+		"another takes its place": func(r *appRun) error { return r.dropFormer(t.Context()) },
+		"it is given up":          func(r *appRun) error { return r.stopHooks(t.Context(), "superseded", false) },
+	} {
+		_, e := newShelf()
+		a, store := pruned(), &stored{}
+		e.Inventory = store
+		r := &appRun{engine: e, state: e.state(a.Key), app: a, asked: a, isRollout: true, inventory: inventory.Record{App: a.Key, Operation: former}}
+		r.state.inventory.next = &r.inventory // what stopHooks loads
+		if err := end(r); err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		saved, err := inventory.ParseRecord(store.text)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		if diff := cmp.Diff([]string{earlier, own}, leftHooks(saved.Operation)); diff != "" || !saved.Operation.Ended || saved.Operation.Key == former.Key {
+			t.Errorf("%s: operation %+v, left (-want +got):\n%s", what, saved.Operation, diff)
 		}
 	}
 }

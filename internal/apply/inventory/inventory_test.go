@@ -82,6 +82,7 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 		}
 		if key := maybe.Draw(t, "operation"); key != "" {
 			r.Operation = inventory.Operation{Key: key, Began: time.Unix(1, 0).UTC(), Tries: rapid.IntRange(0, 3).Draw(t, "tries"), Cause: maybe.Draw(t, "cause")}
+			r.Operation.Left = rapid.SliceOfN(word, 0, 3).Draw(t, "left")
 			for range rapid.IntRange(0, 3).Draw(t, "hooks") {
 				r.Operation = r.Operation.With(word.Draw(t, "hook"), hook.Run{Phase: hook.Running, Started: time.Unix(2, 0).UTC(), Message: maybe.Draw(t, "message")})
 			}

@@ -10,7 +10,7 @@ import (
 // Operation is how far the hooks of an app's newest operation have come. It is written ahead of each hook, so that another process does not run one
 // twice. The zero value is none.
 type Operation struct {
-	Key   string    `json:"key"` // what it brings out, and by which order
+	Key   string    `json:"key"` // what it brings out, and by which order; a record has nothing of an operation without one
 	Began time.Time `json:"began,omitzero"`
 	// Content is a hash of the objects and hooks that an automated one brings out; empty for another. Commit is the one that it began with.
 	Content string `json:"content,omitempty"`
