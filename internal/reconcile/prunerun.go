@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
@@ -146,9 +147,15 @@ func (s *pruneRun) rest() []object.ID {
 	})
 }
 
-// saveAfterPrune writes what is left in a record after a prune, which may have failed.
+// recordWithin is how long a record that must not be lost is written on when the time of its run is over, or the process ends. No write outlives the lease.
+const recordWithin = 2 * time.Second
+
+// saveAfterPrune writes what is left in a record after a prune, which may have failed, also as ctx has ended: what was deleted counts for the next one.
 func (e *Engine) saveAfterPrune(ctx context.Context, saved inventory.Record, swept error) error {
-	if err := e.save(ctx, saved); err != nil {
+	saving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(recordWithin, cancel) })()
+	if err := e.save(saving, saved); err != nil {
 		return &stageError{report.RecordFailed, errors.Join(err, swept)}
 	}
 	return swept

@@ -194,3 +194,53 @@ func TestObjectsOfAKindAreDeletedAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// cutOff is a shelf of which one object is deleted before the time of the run is over.
+type cutOff struct {
+	*shelf
+	end context.CancelFunc
+}
+
+func (c cutOff) Delete(ctx context.Context, t apply.Target) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c.end()
+	return c.shelf.Delete(ctx, t)
+}
+
+// TestAPruneThatIsCutOffIsRecorded: what was deleted counts for the next prune, and what is left of an approved one needs no other approval.
+func TestAPruneThatIsCutOffIsRecorded(t *testing.T) {
+	for what, approved := range map[string]bool{"approved": true, "within the limits": false} {
+		s, _ := newShelf()
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		e, store := s.engine(cutOff{s, end}, 1), &stored{}
+		e.Inventory = store
+		record := inventory.Record{App: pruned().Key, Entries: []inventory.Entry{s.put("a", nil), s.put("b", nil), s.put("c", nil)}}
+		run, planned := e.newPruneRun(pruned(), 3), e.newPruneRun(pruned(), 3)
+		if err := planned.readCandidates(ctx, record.Entries); err != nil {
+			t.Fatal(err)
+		}
+		all := []object.ID{record.Entries[0].ID, record.Entries[1].ID, record.Entries[2].ID}
+		if approved {
+			run.in.Limit, run.in.Approved = new(int), planned.in.ApprovalToken(all)
+		}
+		err := run.execute(ctx, &record, record.Entries)
+		if err = e.saveAfterPrune(ctx, record, err); !errors.Is(err, context.Canceled) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		saved, err := inventory.ParseRecord(store.text)
+		if err != nil {
+			t.Fatalf("%s: %v", what, err)
+		}
+		guard := saved.Guard
+		counts := len(guard.Pruned) == 1 && guard.Pruned[0].Count == 1
+		if approved {
+			counts = guard.Continued == planned.in.ApprovalToken(all[1:])
+		}
+		if len(saved.Entries) != 2 || !counts {
+			t.Errorf("%s: recorded %v and %+v", what, saved.Entries, guard)
+		}
+	}
+}

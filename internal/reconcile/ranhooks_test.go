@@ -89,7 +89,10 @@ type stored struct {
 	text []byte
 }
 
-func (s *stored) Save(_ context.Context, r inventory.Record) (err error) {
+func (s *stored) Save(ctx context.Context, r inventory.Record) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	s.text, err = inventory.FormatRecord(r)
 	return err
 }

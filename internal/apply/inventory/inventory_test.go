@@ -87,6 +87,7 @@ func TestPrintAndParseAreInverse(t *testing.T) {
 				r.Operation = r.Operation.With(word.Draw(t, "hook"), hook.Run{Phase: hook.Running, Started: time.Unix(2, 0).UTC(), Message: maybe.Draw(t, "message")})
 			}
 		}
+		r.Guard.Continued = maybe.Draw(t, "continued")
 		for n := range rapid.IntRange(0, 3).Draw(t, "prunes") {
 			r.Guard.Pruned = append(r.Guard.Pruned, inventory.Prune{At: time.Unix(int64(n), 0).UTC(), Count: n, Moved: n == 1})
 		}

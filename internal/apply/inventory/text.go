@@ -43,7 +43,7 @@ func FormatRecord(r Record) ([]byte, error) {
 		Format: format, Kind: r.App.Kind, Name: r.App.Name, Space: r.App.Namespace, UID: r.AppUID, Revision: revisionText(r),
 		Entries: make([][]string, 0, len(r.Entries)),
 	}
-	if r.Guard.Size != 0 || r.Guard.Origin != (Origin{}) || len(r.Guard.Pruned) > 0 {
+	if r.Guard.Size != 0 || r.Guard.Origin != (Origin{}) || len(r.Guard.Pruned) > 0 || r.Guard.Continued != "" {
 		d.Guard = &r.Guard
 	}
 	if r.Operation.Key != "" {
