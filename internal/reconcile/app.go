@@ -66,8 +66,9 @@ type appRun struct {
 	superseded <-chan struct{} // closed when something newer is asked for
 	canceled   bool            // the process is shutting down, which is no failure of the app
 
-	dataEra int    // of the app's state when the run began
-	last    string // the revision that the run before was about
+	dataEra      int    // of the app's state when the run began
+	isFirstOfEra bool   // see firstOfEra
+	last         string // the revision that the run before was about
 }
 
 // stageError is an error with the one word that conditions show for it.

@@ -48,6 +48,8 @@ func (r *appRun) formerObject(h hook.Hook, namespace string) (inventory.Entry, b
 }
 
 func (r *appRun) pruneFormer(ctx context.Context, left []inventory.Entry, allowed policy.Prune) error {
+	a := r.app
+	a.Prune = allowed
 	switch {
 	case len(left) == 0 || r.app.Deleting:
 		return nil
@@ -56,11 +58,9 @@ func (r *appRun) pruneFormer(ctx context.Context, left []inventory.Entry, allowe
 	case r.inventory.Unverified != "":
 		return &stageError{report.PruneHeld, unverified(r.inventory.Unverified)}
 	case r.firstOfEra():
-		return r.afterWentBack(ctx, left)
+		return r.afterWentBack(ctx, a, left, r.undescribedEntries(left))
 	}
 	r.releaseObjects(left)
-	a := r.app
-	a.Prune = allowed
 	swept := r.engine.newPruneRun(a, len(r.inventory.Entries))
 	swept.revision, swept.why, swept.order, swept.in.Confirmed = r.artifact.Revision, becameHook, awaitEachWave, r.isConfirmed()
 	r.countGuard(ctx, swept, len(left))
@@ -71,6 +71,18 @@ func (r *appRun) pruneFormer(ctx context.Context, left []inventory.Entry, allowe
 	}
 	r.report.Notes = append(r.report.Notes, keptNotes(left, swept.kept)...)
 	return err
+}
+
+// undescribedEntries are the inventory's entries, but for some, that the revision does not describe as objects.
+func (r *appRun) undescribedEntries(but []inventory.Entry) []inventory.Entry {
+	described := map[object.ID]bool{}
+	for _, o := range r.set.Objects {
+		described[o.ID] = true
+	}
+	for _, e := range but {
+		described[e.ID] = true
+	}
+	return slices.DeleteFunc(slices.Clone(r.inventory.Entries), func(e inventory.Entry) bool { return described[e.ID] })
 }
 
 // releaseObjects ends the app's reconciliation of objects that are about to be deleted.

@@ -91,7 +91,7 @@ func (r *appRun) pruneUnnamed(ctx context.Context) error {
 		return &stageError{report.PruneHeld, unverified(r.inventory.Unverified)}
 	}
 	if first {
-		return r.afterWentBack(ctx, left)
+		return r.afterWentBack(ctx, r.app, left, nil)
 	}
 	return r.pruneUnlessHeld(ctx, left)
 }

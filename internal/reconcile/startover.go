@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -74,22 +76,26 @@ func (r *appRun) isOutdated() bool {
 	return r.state.era != r.dataEra
 }
 
-// firstOfEra reports whether no run of the app has come to the prune since the server's data went back, and takes note that this one has, or need
-// not come to it.
+// firstOfEra reports whether no earlier run of the app has come to a prune since the server's data went back, and takes note that this one has, or need
+// not come to it. The answer is the same throughout the run: it may come to several.
 func (r *appRun) firstOfEra() bool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
-	first := r.state.pruned != r.dataEra
+	r.isFirstOfEra = r.isFirstOfEra || r.state.pruned != r.dataEra
 	r.state.pruned = r.dataEra
-	return first
+	return r.isFirstOfEra
 }
 
-// afterWentBack says what would be pruned, and prunes nothing: Git's newest revision and a cluster from a backup may belong to different
-// days, and someone may be about to restore more.
-func (r *appRun) afterWentBack(ctx context.Context, left []inventory.Entry) error {
-	ids, drops, _ := r.engine.PruneCandidates(ctx, r.app, left)
+// afterWentBack says what would be pruned as the app asks for, and prunes nothing: Git's newest revision and a cluster from a backup may belong to different
+// days, and someone may be about to restore more. Later are entries that another prune of the next run is about.
+func (r *appRun) afterWentBack(ctx context.Context, a app.App, left, later []inventory.Entry) error {
+	ids, drops, _ := r.engine.PruneCandidates(ctx, a, left)
 	if len(ids) == 0 {
 		return nil
+	}
+	if r.app.Prune == policy.PruneDelete {
+		more, moreDrops, _ := r.engine.PruneCandidates(ctx, r.app, later)
+		ids, drops = append(ids, more...), append(drops, moreDrops...)
 	}
 	for _, id := range ids {
 		r.report.Leaving = append(r.report.Leaving, report.ListedObject{ID: id})
