@@ -96,26 +96,42 @@ func (s *pruneRun) atOnce() int { return max(1, s.engine.ObjectsAtOnce) }
 // deleteWave deletes objects in their order. Those of a kind that follow each other are deleted at once: what is of another kind may need them until it is
 // gone, as the app's account needs its RoleBindings.
 func (s *pruneRun) deleteWave(ctx context.Context, wave pruneWave) error {
-	var failed []error
+	var all pruneFailures
 	for left := wave.ids; len(left) > 0; {
 		n := 1
 		for n < len(left) && left[n].Group == left[0].Group && left[n].Kind == left[0].Kind {
 			n++
 		}
-		failed = append(failed, s.deleteAlike(ctx, left[:n])...)
+		s.deleteAlike(ctx, left[:n], &all)
 		left = left[n:]
 	}
-	if err := ctx.Err(); err != nil { // once, not of each object
-		return &stageError{report.PruneFailed, err}
+	if len(all.cutOff) > 0 {
+		all.errs = append(all.errs, fmt.Errorf("%d of %d objects are not deleted yet, such as %s: %w", len(all.cutOff), len(wave.ids), all.cutOff[0], ctx.Err()))
 	}
-	if len(failed) > 0 {
-		return &stageError{report.PruneFailed, errors.Join(failed...)}
+	if len(all.errs) > 0 {
+		return &stageError{report.PruneFailed, errors.Join(all.errs...)}
 	}
 	return nil
 }
 
+// pruneFailures are why objects were not deleted.
+type pruneFailures struct {
+	errs   []error
+	cutOff []object.ID // for the end of the run's time alone, which is said once
+}
+
+func (f *pruneFailures) add(ctx context.Context, id object.ID, err error) {
+	switch {
+	case err == nil:
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		f.cutOff = append(f.cutOff, id)
+	default:
+		f.errs = append(f.errs, fmt.Errorf("prune %s: %w", id, err))
+	}
+}
+
 // deleteAlike deletes objects whose order does not matter.
-func (s *pruneRun) deleteAlike(ctx context.Context, ids []object.ID) []error {
+func (s *pruneRun) deleteAlike(ctx context.Context, ids []object.ID, failed *pruneFailures) {
 	ends := make([]deletion, len(ids))
 	var g errgroup.Group
 	g.SetLimit(s.atOnce())
@@ -126,13 +142,9 @@ func (s *pruneRun) deleteAlike(ctx context.Context, ids []object.ID) []error {
 		})
 	}
 	_ = g.Wait() // the functions return no error: ends has them
-	var failed []error
 	for i, id := range ids {
-		if err := s.takeEnd(id, ends[i]); err != nil {
-			failed = append(failed, fmt.Errorf("prune %s: %w", id, err))
-		}
+		failed.add(ctx, id, s.takeEnd(id, ends[i]))
 	}
-	return failed
 }
 
 // deletion is how the deletion of one object has ended.

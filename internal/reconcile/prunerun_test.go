@@ -244,3 +244,26 @@ func TestAPruneThatIsCutOffIsRecorded(t *testing.T) {
 		}
 	}
 }
+
+// refusesFirst is a shelf that refuses to delete one object, just before the time of the run is over.
+type refusesFirst struct{ cutOff }
+
+func (r refusesFirst) Delete(ctx context.Context, t apply.Target) error {
+	if err := r.cutOff.Delete(ctx, t); err != nil {
+		return live.Unanswered(err)
+	}
+	return errors.New("a webhook refuses that")
+}
+
+// TestAPruneThatIsCutOffSaysWhatHasFailed: what was refused by itself, and of the rest how many objects, not each of them.
+func TestAPruneThatIsCutOffSaysWhatHasFailed(t *testing.T) {
+	s, _ := newShelf()
+	ctx, end := context.WithCancel(t.Context())
+	defer end()
+	saved := inventory.Record{Entries: []inventory.Entry{s.put("a", nil), s.put("b", nil), s.put("c", nil)}}
+	err := s.engine(refusesFirst{cutOff{s, end}}, 1).newPruneRun(pruned(), 3).execute(ctx, &saved, saved.Entries)
+	want := "prune ConfigMap shop/a: a webhook refuses that\n2 of 3 objects are not deleted yet, such as ConfigMap shop/b: context canceled"
+	if err == nil || err.Error() != want || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
