@@ -90,7 +90,7 @@ func (e *Engine) noteLost(key app.Key, why string) {
 	}
 }
 
-// notePruned writes down that an object of an app was deleted.
+// notePruned writes down that an object of an app was deleted. It may be called concurrently.
 func (s *pruneRun) notePruned(id object.ID) {
 	if e := s.engine; e.Journal != nil {
 		e.Journal.Append(journal.Entry{At: e.Now().UTC(), App: s.app, What: journal.Pruned, Object: id, Revision: s.revision, Reason: s.why})

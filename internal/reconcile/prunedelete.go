@@ -130,14 +130,16 @@ func (f *pruneFailures) add(ctx context.Context, id object.ID, err error) {
 	}
 }
 
-// deleteAlike deletes objects whose order does not matter.
+// deleteAlike deletes objects whose order does not matter. Each is written into the journal at once: the process may be killed before the others are deleted.
 func (s *pruneRun) deleteAlike(ctx context.Context, ids []object.ID, failed *pruneFailures) {
 	ends := make([]deletion, len(ids))
 	var g errgroup.Group
 	g.SetLimit(s.atOnce())
 	for i, id := range ids {
 		g.Go(func() error {
-			ends[i] = s.delete(ctx, s.entries[id], s.targets[id])
+			if ends[i] = s.delete(ctx, s.entries[id], s.targets[id]); ends[i].end == deletionDone {
+				s.notePruned(id)
+			}
 			return nil
 		})
 	}
@@ -236,7 +238,6 @@ func (s *pruneRun) takeEnd(id object.ID, d deletion) error {
 // noteDeleted takes in that an object was deleted.
 func (s *pruneRun) noteDeleted(id object.ID) {
 	s.deleted = append(s.deleted, s.entries[id])
-	s.notePruned(id)
 	if !s.awaits {
 		s.forget = append(s.forget, id)
 	}

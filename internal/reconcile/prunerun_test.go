@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
 // shelf holds objects. One that is to change does so between the read and the first try to delete it.
@@ -243,6 +244,37 @@ func TestAPruneThatIsCutOffIsRecorded(t *testing.T) {
 			t.Errorf("%s: recorded %v and %+v", what, saved.Entries, guard)
 		}
 	}
+}
+
+// unfinished is a shelf and a journal. The deletion of "b" ends when that of another object is in the journal.
+type unfinished struct {
+	*shelf
+	noted chan struct{}
+}
+
+func (u unfinished) Append(...journal.Entry) { u.noted <- struct{}{} }
+
+func (u unfinished) Read(journal.Query, func(journal.Entry) bool) error { return nil }
+
+func (u unfinished) Delete(ctx context.Context, t apply.Target) error {
+	if t.ID.Name == "b" {
+		<-u.noted
+	}
+	return u.shelf.Delete(ctx, t)
+}
+
+// TestEachDeletionIsInTheJournalAtOnce: the process may be killed before the last object of the kind is deleted.
+func TestEachDeletionIsInTheJournalAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newShelf()
+		u := unfinished{s, make(chan struct{}, 2)}
+		e := s.engine(u, 2)
+		e.Journal = u
+		saved := inventory.Record{Entries: []inventory.Entry{s.put("a", nil), s.put("b", nil)}}
+		if err := e.newPruneRun(pruned(), 2).execute(t.Context(), &saved, saved.Entries); err != nil || len(s.deleted) != 2 {
+			t.Errorf("deleted %v: %v", s.deleted, err)
+		}
+	})
 }
 
 // refusesFirst is a shelf that refuses to delete one object, just before the time of the run is over.
