@@ -34,7 +34,10 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 		return c.answerWhole(ctx, e, next, answered)
 	}
 	if len(answered) == 0 {
-		err := c.patchStatus(ctx, e.gvk, e.cr, e.wrote, next)
+		var err error
+		if !isStatusWritten(e.cr, e.wrote, next) {
+			err = c.writeSubresource(ctx, e, next)
+		}
 		if c.lacksSubresource(e.gvk, err) {
 			return c.answerWhole(ctx, e, next, answered)
 		}
@@ -45,7 +48,7 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 		return err
 	}
 	if next != nil {
-		err := c.patch(ctx, e.gvk, e.cr, "status", []operation{{"add", "/status", next}})
+		err := c.writeSubresource(ctx, e, next)
 		if c.lacksSubresource(e.gvk, err) {
 			return c.answerWhole(ctx, e, next, last)
 		}
@@ -54,6 +57,15 @@ func (c *Controller) writeAnswer(ctx context.Context, e appEntry, next object.Ob
 		}
 	}
 	return c.removeAnswered(ctx, e, last)
+}
+
+// writeSubresource replaces a status that is a subresource. The next one is compared with this one, also where the watch has not brought it by then.
+func (c *Controller) writeSubresource(ctx context.Context, e appEntry, next object.Object) error {
+	now, err := c.patchAs(ctx, statusManager, patched{e.gvk, e.cr, "status"}, statusPatch(next))
+	if err == nil {
+		c.answered(e, now)
+	}
+	return err
 }
 
 // splitAnswered splits requests into those that are removed before the status is written, and those that are removed after it. A field beside the spec is
@@ -125,19 +137,22 @@ func (c *Controller) answerWhole(ctx context.Context, e appEntry, next object.Ob
 // answer that said otherwise was wrong, and the write has to be repeated.
 var errDropped = errors.New("the API server has dropped the status")
 
-// answered takes in what the server has answered to our own write or read, before the watch reports it.
+// answered takes in what the server has answered to our own write or read, before the watch reports it: also what a user has asked for since, which an
+// event that is no newer than the answer brings no more.
 func (c *Controller) answered(e appEntry, now object.Object) {
 	seen, err := c.observeApp(&e, live.Event{ID: now.ID(), GVK: e.gvk, Object: now, Depth: live.Full})
 	if err != nil {
 		return // the watch brings it, too
 	}
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	known := c.appSet[e.app.Key]
 	if known == nil || known.asks.uid != seen.asks.uid || known.version > seen.version {
+		c.mu.Unlock()
 		return
 	}
-	c.updateEntry(known, seen)
+	changed := c.replaceEntry(known, seen)
+	c.mu.Unlock()
+	c.followChange(now.ID(), changed)
 }
 
 // errGone says that the server does not find a custom resource. If it was deleted the watch is about to report it; else the answer was wrong, and

@@ -53,11 +53,11 @@ func (c *Controller) onAppEvent(f dialect.Apps, ev live.Event) {
 	}
 	c.mu.Lock()
 	e := c.appSet[key]
-	var read app.SourceKey
-	if e != nil {
-		read = e.app.Source
-	}
 	if ev.Gone {
+		var read app.SourceKey
+		if e != nil {
+			read = e.app.Source
+		}
 		delete(c.appSet, key)
 		c.mu.Unlock()
 		c.forgetMatters(ev.Object)
@@ -70,30 +70,9 @@ func (c *Controller) onAppEvent(f dialect.Apps, ev live.Event) {
 		e = &appEntry{front: f, gvk: ev.GVK}
 		c.appSet[key] = e
 	}
-	news := c.updateEntry(e, seen)
-	if news {
-		e.due = time.Time{}
-	}
-	a := e.app
+	changed := c.replaceEntry(e, seen)
 	c.mu.Unlock()
-	c.attachSource(a)
-	c.watchValues(a)
-	if read != a.Source {
-		c.detachSource(read)
-	}
-	c.dependencyChanged(ev.ID)
-	if !news {
-		return
-	}
-	c.dependenciesEdited(key)
-	if a.Request != "" {
-		c.requestFetch(a.Source)
-	}
-	c.engineOf(key).Supersede(key)
-	c.apps.Add(key)
-	if a.SourceInterval > 0 {
-		c.sources.AddAfter(a.Source, a.SourceInterval)
-	}
+	c.followChange(ev.ID, changed)
 }
 
 // reconcileApp runs one app, and says when its next full check is due.

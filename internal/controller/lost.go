@@ -89,11 +89,12 @@ func (c *Controller) patchConditions(ctx context.Context, e appEntry, list []any
 		ops[1] = operation{"add", "/status", map[string]any{"conditions": list}}
 	}
 	if !c.isWhole(e.gvk) {
-		if err := c.patchAs(ctx, reader.ObserverManager, patched{e.gvk, e.cr, "status"}, ops); !c.lacksSubresource(e.gvk, err) {
+		if _, err := c.patchAs(ctx, reader.ObserverManager, patched{e.gvk, e.cr, "status"}, ops); !c.lacksSubresource(e.gvk, err) {
 			return err
 		}
 	}
-	return c.patchAs(ctx, reader.ObserverManager, patched{e.gvk, e.cr, ""}, ops)
+	_, err := c.patchAs(ctx, reader.ObserverManager, patched{e.gvk, e.cr, ""}, ops)
+	return err
 }
 
 // retryNote is the pause after which a write to a custom resource is tried again; 0 where it went through.

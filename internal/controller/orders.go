@@ -46,6 +46,46 @@ func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 	return news || e.wants.Token != "" && e.wants.Token != wanted
 }
 
+// changedApp is an app whose custom resource is another one now.
+type changedApp struct {
+	app  app.App
+	read app.SourceKey // its source before
+	news bool          // it asks for something that it did not ask for before
+}
+
+// replaceEntry is updateEntry for an app that is enqueued by followChange. The caller holds mu.
+func (c *Controller) replaceEntry(e *appEntry, seen observedApp) changedApp {
+	read := e.app.Source
+	news := c.updateEntry(e, seen)
+	if news {
+		e.due = time.Time{}
+	}
+	return changedApp{e.app, read, news}
+}
+
+// followChange does what the change of a custom resource asks for.
+func (c *Controller) followChange(id object.ID, x changedApp) {
+	a, key := x.app, x.app.Key
+	c.attachSource(a)
+	c.watchValues(a)
+	if x.read != a.Source {
+		c.detachSource(x.read)
+	}
+	c.dependencyChanged(id)
+	if !x.news {
+		return
+	}
+	c.dependenciesEdited(key)
+	if a.Request != "" {
+		c.requestFetch(a.Source)
+	}
+	c.engineOf(key).Supersede(key)
+	c.apps.Add(key)
+	if a.SourceInterval > 0 {
+		c.sources.AddAfter(a.Source, a.SourceInterval)
+	}
+}
+
 // noteWithdrawn has the engine forget a request that was taken off: the same text is another request then.
 func (c *Controller) noteWithdrawn(before, now app.App) {
 	if before.Request != "" && now.Request == "" {

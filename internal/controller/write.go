@@ -244,8 +244,10 @@ func (c *Controller) patchStatus(ctx context.Context, gvk object.GVK, cr object.
 	if isStatusWritten(cr, wrote, next) {
 		return nil
 	}
-	return c.patch(ctx, gvk, cr, "status", []operation{{"add", "/status", next}})
+	return c.patch(ctx, gvk, cr, "status", statusPatch(next))
 }
+
+func statusPatch(next object.Object) []operation { return []operation{{"add", "/status", next}} }
 
 // isStatusWritten reports whether a status is the one that was written last or, where none was, that of the custom resource as it was seen last:
 // what we wrote may not have been seen yet.
@@ -275,7 +277,8 @@ type operation struct {
 }
 
 func (c *Controller) patch(ctx context.Context, gvk object.GVK, cr object.Object, sub string, ops []operation) error {
-	return c.patchAs(ctx, statusManager, patched{gvk, cr, sub}, ops)
+	_, err := c.patchAs(ctx, statusManager, patched{gvk, cr, sub}, ops)
+	return err
 }
 
 // patched is a part of a custom resource: a subresource, or all but these.
@@ -285,21 +288,25 @@ type patched struct {
 	sub string
 }
 
-func (c *Controller) patchAs(ctx context.Context, manager string, what patched, ops []operation) error {
+// patchAs returns the custom resource as the server has it after the write.
+func (c *Controller) patchAs(ctx context.Context, manager string, what patched, ops []operation) (object.Object, error) {
 	body, err := json.Marshal(ops)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := c.resource(what.gvk, what.cr.Namespace())
 	if err != nil {
-		return err
+		return nil, err
 	}
 	subs := []string{}
 	if what.sub != "" {
 		subs = append(subs, what.sub)
 	}
-	_, err = r.Patch(ctx, what.cr.Name(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}, subs...)
-	return err
+	got, err := r.Patch(ctx, what.cr.Name(), types.JSONPatchType, body, metav1.PatchOptions{FieldManager: manager}, subs...)
+	if err != nil {
+		return nil, err
+	}
+	return got.Object, nil
 }
 
 func (c *Controller) resource(gvk object.GVK, namespace string) (dynamic.ResourceInterface, error) {

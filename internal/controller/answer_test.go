@@ -1,0 +1,165 @@
+package controller
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/reconcile"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/notify"
+)
+
+// storing is an API server with one Kustomization, whose status is a subresource. It answers a write of that with all that it has by then.
+type storing struct {
+	mu      sync.Mutex
+	cr      object.Object
+	version int
+}
+
+func (s *storing) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	if q.Method == http.MethodGet {
+		_ = json.NewEncoder(w).Encode(map[string]any{ // the test sees what comes of it
+			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(q.URL.Path, "/apis/"),
+			"resources": []any{map[string]any{"name": "kustomizations", "kind": "Kustomization", "namespaced": true, "verbs": []string{"patch"}}},
+		})
+		return
+	}
+	var ops []struct{ Value map[string]any }
+	if json.NewDecoder(q.Body).Decode(&ops) != nil || len(ops) != 1 || !strings.HasSuffix(q.URL.Path, "/status") {
+		http.Error(w, "no patch of a status", http.StatusBadRequest)
+		return
+	}
+	s.change(func(cr object.Object) { cr["status"] = ops[0].Value })
+	_ = json.NewEncoder(w).Encode(s.cr) // as above
+}
+
+// edit changes what the server has.
+func (s *storing) edit(change func(object.Object)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.change(change)
+}
+
+// change is edit for a caller that holds mu.
+func (s *storing) change(change func(object.Object)) {
+	change(s.cr)
+	s.version++
+	s.cr.Metadata()["resourceVersion"] = strconv.Itoa(s.version)
+}
+
+// seen is the custom resource as a watch brings it.
+func (s *storing) seen() live.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := object.Object(object.CloneValue(map[string]any(s.cr)).(map[string]any))
+	return live.Event{GVK: now.GVK(), ID: now.ID(), Object: now, Depth: live.Full}
+}
+
+// reporting is a front whose users hear of each other status than the one before.
+type reporting struct{ *speaker }
+
+func (reporting) App(cr object.Object, _ policy.Policy) app.App {
+	return app.App{Key: app.Key{Kind: "Kustomization", Name: cr.Name()}, UID: cr.UID(), Source: app.SourceKey{Kind: "GitRepository", Name: cr.StringAt("spec", "source")}}
+}
+
+func (reporting) News(before, now object.Object) []notify.Event {
+	if before.StringAt("said") == now.StringAt("said") {
+		return nil
+	}
+	return []notify.Event{{Reason: now.StringAt("said"), Text: "since " + before.StringAt("said")}}
+}
+
+// storedApp is a controller that knows one app of a front, which says ready, as the server has it.
+func storedApp(t *testing.T, front dialect.Apps) (*Controller, *storing) {
+	t.Helper()
+	s := &storing{cr: resource()}
+	s.edit(func(cr object.Object) { cr["status"] = map[string]any{"said": "ready"} })
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	client, err := cluster.NewClient(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := NewController(Options{Cluster: client, Fetcher: nothing{}, Settings: Settings{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}}, reconcile.Dependencies{Now: time.Now})
+	c.onAppEvent(front, s.seen())
+	takeAll(c.apps)
+	return c, s
+}
+
+// takeAll empties a queue, and returns how many keys it held.
+func takeAll[K comparable](q *queue[K]) int {
+	n := 0
+	for ; q.Len() > 0; n++ {
+		key, _ := q.Get()
+		q.Done(key)
+	}
+	return n
+}
+
+// TestARecoveryIsReportedThoughTheWatchHasNotBroughtTheFailure: an incident that is never closed would be open for ever.
+func TestARecoveryIsReportedThoughTheWatchHasNotBroughtTheFailure(t *testing.T) {
+	front := reporting{&speaker{}}
+	c, _ := storedApp(t, front)
+	key := app.Key{Kind: "Kustomization", Name: "web"}
+	for _, says := range []string{"not ready", "ready"} {
+		front.says = says
+		if again := c.writeStatus(t.Context(), key); again > 0 {
+			t.Fatalf("%s: written again after %s", says, again)
+		}
+	}
+	got := []string{}
+	for len(c.events) > 0 {
+		got = append(got, noteOf(<-c.events))
+	}
+	if diff := cmp.Diff([]string{"not ready: since ready", "ready: since not ready"}, got); diff != "" {
+		t.Errorf("the Events (-want +got):\n%s", diff)
+	}
+}
+
+func noteOf(ev *unstructured.Unstructured) string {
+	o := object.Object(ev.Object)
+	return o.StringAt("reason") + ": " + o.StringAt("note")
+}
+
+// TestAnEditThatTheAnswerToAStatusShowsIsNotLost: the event of it is no newer than the answer.
+func TestAnEditThatTheAnswerToAStatusShowsIsNotLost(t *testing.T) {
+	front := reporting{&speaker{}}
+	c, server := storedApp(t, front)
+	key := app.Key{Kind: "Kustomization", Name: "web"}
+	c.mu.Lock()
+	c.appSet[key].due = time.Now().Add(time.Hour)
+	c.mu.Unlock()
+	server.edit(func(cr object.Object) { cr["spec"] = map[string]any{"source": "other"} })
+	edited := server.seen()
+	front.says = "not ready"
+	if again := c.writeStatus(t.Context(), key); again > 0 {
+		t.Fatalf("written again after %s", again)
+	}
+	if e, _ := c.entry(key); takeAll(c.apps) != 1 || !e.due.IsZero() || e.app.Source.Name != "other" {
+		t.Errorf("the answer has the app not run: it is due %s, and reads %s", e.due, e.app.Source)
+	}
+	c.onAppEvent(front, edited)
+	if e, _ := c.entry(key); takeAll(c.apps) != 0 || e.cr.StringAt("status", "said") != "not ready" {
+		t.Errorf("an event that is older than the answer takes it back: %v", e.cr["status"])
+	}
+}
