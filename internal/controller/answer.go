@@ -10,21 +10,36 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// answer replaces an app's status, and takes the requests off its custom resource that it answers. After an error it is not known which
-// status is there.
-func (c *Controller) answer(ctx context.Context, e appEntry, next object.Object, answered []field.Pointer) error {
-	err := c.writeAnswer(ctx, e, next, answered)
+// answer replaces an app's status by that of a report, and takes the requests off its custom resource that the report answers. It returns the status that is
+// there then. After an error it is not known which one is.
+func (c *Controller) answer(ctx context.Context, e appEntry, r report.Report) (object.Object, error) {
+	answered := e.front.AnsweredRequests(e.cr, r)
+	for {
+		next := e.status(r)
+		err := c.writeAnswer(ctx, e, next, answered)
+		if isTooLarge(err) {
+			e.tooLarge = lengthOf(next) / 16 * 15 // a word less in it does not make it fit
+		}
+		c.noteAnswer(e, statusAfterWrite(next, err))
+		if !isTooLarge(err) || lengthOf(e.status(r)) >= e.tooLarge {
+			return next, err
+		}
+	}
+}
+
+// noteAnswer keeps what is known of an app's status after a write.
+func (c *Controller) noteAnswer(e appEntry, wrote digest) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if now := c.appSet[e.app.Key]; now != nil && now.asks.uid == e.asks.uid {
-		now.wrote = statusAfterWrite(next, err)
+		now.wrote, now.tooLarge = wrote, e.tooLarge
 	}
-	return err
 }
 
 // writeAnswer makes the writes of answer. Where the status is no subresource, as in Argo CD's own CRD, both are one write of the custom

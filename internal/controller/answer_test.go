@@ -31,6 +31,8 @@ type storing struct {
 	mu      sync.Mutex
 	cr      object.Object
 	version int
+	limit   int // of the bytes of a status; 0 for none
+	refused int // writes of more
 }
 
 func (s *storing) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -49,6 +51,12 @@ func (s *storing) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 		http.Error(w, "no patch of a status", http.StatusBadRequest)
 		return
 	}
+	if s.limit > 0 && len(fingerprintOf(ops[0].Value)) > s.limit {
+		s.refused++
+		w.WriteHeader(http.StatusInternalServerError) // as the API server passes on what etcd answers
+		_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Status", "apiVersion": "v1", "status": "Failure", "message": "etcdserver: request is too large", "code": 500})
+		return
+	}
 	s.change(func(cr object.Object) { cr["status"] = ops[0].Value })
 	_ = json.NewEncoder(w).Encode(s.cr) // as above
 }
@@ -65,6 +73,20 @@ func (s *storing) change(change func(object.Object)) {
 	change(s.cr)
 	s.version++
 	s.cr.Metadata()["resourceVersion"] = strconv.Itoa(s.version)
+}
+
+// limitTo has the server refuse statuses of more bytes.
+func (s *storing) limitTo(bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.limit = bytes
+}
+
+// refusals is how many statuses were too large.
+func (s *storing) refusals() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.refused
 }
 
 // seen is the custom resource as a watch brings it.
@@ -161,5 +183,54 @@ func TestAnEditThatTheAnswerToAStatusShowsIsNotLost(t *testing.T) {
 	c.onAppEvent(front, edited)
 	if e, _ := c.entry(key); takeAll(c.apps) != 0 || e.cr.StringAt("status", "said") != "not ready" {
 		t.Errorf("an event that is older than the answer takes it back: %v", e.cr["status"])
+	}
+}
+
+// listing is a front whose statuses have a list, which it can do without.
+type listing struct{ reporting }
+
+func (l listing) Status(cr object.Object, r report.Report) map[string]any {
+	return l.ShortStatus(cr, r, 0)
+}
+
+func (l listing) ShortStatus(_ object.Object, _ report.Report, step int) map[string]any {
+	lengths := []int{1000, 300, 10}
+	if step >= len(lengths) {
+		return nil
+	}
+	return map[string]any{"said": l.says, "list": strings.Repeat("x", lengths[step])}
+}
+
+// TestAStatusThatIsTooLargeIsWrittenWithoutItsLists: what would be too large again is not sent again.
+func TestAStatusThatIsTooLargeIsWrittenWithoutItsLists(t *testing.T) {
+	front := listing{reporting{&speaker{}}}
+	c, server := storedApp(t, front)
+	key := app.Key{Kind: "Kustomization", Name: "web"}
+	for _, x := range []struct {
+		says    string
+		limit   int // that the server has
+		refused int // so far
+		has     int // letters
+	}{{"not ready", 200, 2, 10}, {"ready", 200, 2, 10}, {"not ready", 5000, 2, 10}} {
+		front.says = x.says
+		server.limitTo(x.limit)
+		if again := c.writeStatus(t.Context(), key); again > 0 {
+			t.Errorf("%s: written again after %s", x.says, again)
+		}
+		now, n := server.seen().Object, server.refusals()
+		if list := now.StringAt("status", "list"); now.StringAt("status", "said") != x.says || len(list) != x.has || n != x.refused {
+			t.Errorf("%s: after %d refusals the status is %v", x.says, n, now["status"])
+		}
+	}
+}
+
+// TestAStatusOfWhichNoFormFitsIsTriedNowAndThen: it may be megabytes.
+func TestAStatusOfWhichNoFormFitsIsTriedNowAndThen(t *testing.T) {
+	for what, front := range map[string]dialect.Apps{"a front with short forms": listing{reporting{&speaker{}}}, "one without": reporting{&speaker{}}} {
+		c, server := storedApp(t, front)
+		server.limitTo(5)
+		if again := c.writeStatus(t.Context(), app.Key{Kind: "Kustomization", Name: "web"}); again < time.Minute {
+			t.Errorf("%s: written again after %s", what, again)
+		}
 	}
 }

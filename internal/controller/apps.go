@@ -33,6 +33,7 @@ type appEntry struct {
 	version         uint64           // resourceVersion of kept
 	confirmed       int              // the era in which a read of the app itself has shown it (confirmApp)
 	wrote           digest           // of the status that was written last
+	tooLarge        int              // bytes from which on a status is too large for the API server, as it has answered; 0 for none
 	due             time.Time        // of the next full check: an older timer is not answered; zero for at once
 	begun           time.Time        // of the run that is under way; zero for none
 	statusWrittenAt time.Time        // of the last status write
@@ -347,7 +348,7 @@ func (c *Controller) reportDeletion(ctx context.Context, e appEntry, reason repo
 	now := time.Now()
 	r := report.Report{App: e.app.Key, Generation: e.app.Generation, Stage: report.Admit, Reason: reason, Message: message, At: now, Seen: now}
 	r.Request = e.app.Request
-	if err := c.answer(ctx, e, e.front.Status(e.cr, r), e.front.AnsweredRequests(e.cr, r)); err != nil && !apierrors.IsConflict(err) && !errors.Is(err, errGone) {
+	if _, err := c.answer(ctx, e, r); err != nil && !apierrors.IsConflict(err) && !errors.Is(err, errGone) {
 		c.Log.Warn("status", "app", e.app.Key.String(), "error", err.Error())
 	}
 }

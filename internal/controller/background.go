@@ -3,7 +3,6 @@ package controller
 import (
 	"time"
 
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/runs"
 )
@@ -52,5 +51,5 @@ func (e *appEntry) hasOnlyMoved(r report.Report) bool {
 	if r.Rollout.Order.Token == e.said.rollout.Order.Token {
 		r.Rollout = e.said.rollout
 	}
-	return e.wrote == digestOf(object.Object(e.front.Status(e.cr, r)))
+	return e.wrote == digestOf(e.status(r))
 }

@@ -133,12 +133,12 @@ func (c *Controller) beginSyncRequest(ctx context.Context, e appEntry) (appEntry
 	r := c.engineOf(e.app.Key).Report(e.app.Key)
 	r.Seen, r.At, r.Running = order.StartedAt, order.StartedAt, true
 	r.Rollout = report.Rollout{Order: order, Revision: r.Revision, Begun: order.StartedAt}
-	switch err := c.answer(ctx, e, e.front.Status(e.cr, r), e.front.AnsweredRequests(e.cr, r)); {
+	switch _, err := c.answer(ctx, e, r); {
 	case apierrors.IsConflict(err):
 		return e, retryConflict // the watch is about to bring the newer form
 	case err != nil:
 		c.Log.Warn("take up order", "app", e.app.Key.String(), "error", err.Error())
-		return e, time.Second
+		return e, pauseAfter(err)
 	}
 	c.engineOf(e.app.Key).BeginSyncRequest(e.app.Key, order)
 	c.mu.Lock()

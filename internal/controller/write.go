@@ -46,15 +46,15 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 	if wait := c.background(e, r); wait > 0 {
 		return wait
 	}
-	next := object.Object(e.front.Status(e.cr, r))
-	switch err := c.answer(ctx, e, next, e.front.AnsweredRequests(e.cr, r)); {
+	next, err := c.answer(ctx, e, r)
+	switch {
 	case apierrors.IsConflict(err):
 		return retryConflict // the watch is about to bring the newer form
 	case errors.Is(err, errGone):
 		return retryGone
 	case err != nil:
 		c.Log.Warn("status", "app", key.String(), "error", err.Error())
-		return time.Second
+		return pauseAfter(err)
 	}
 	if had, _ := e.cr.At("status").(map[string]any); fingerprintOf(had["history"]) != fingerprintOf(next["history"]) {
 		c.engineOf(key).NoteRuns(key, r.Runs)

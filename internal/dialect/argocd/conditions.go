@@ -28,11 +28,12 @@ const (
 	fieldsDrifted   = "FieldsDriftedWarning"
 	fieldsContested = "FieldsContestedWarning"
 	maybeMissing    = "ObjectMaybeMissingWarning"
+	notListed       = "ObjectsNotListedWarning"
 	notice          = "Notice"
 )
 
 // ownTypes are those that Argo CD does not know.
-var ownTypes = []string{fieldsCeded, fieldsAdded, fieldsDrifted, fieldsContested, maybeMissing, notice}
+var ownTypes = []string{fieldsCeded, fieldsAdded, fieldsDrifted, fieldsContested, maybeMissing, notListed, notice}
 
 // errorTypes are the condition that each way of ending a run gives.
 var errorTypes = map[report.Reason]string{

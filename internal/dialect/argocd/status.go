@@ -18,6 +18,11 @@ import (
 
 // Status returns the status of an Application after a run, or during one.
 func (Applications) Status(cr object.Object, r report.Report) map[string]any {
+	return statusOf(cr, r, whole)
+}
+
+// statusOf returns a status without the lists that are to be left out.
+func statusOf(cr object.Object, r report.Report, without omission) map[string]any {
 	var had applicationStatus
 	reader.DecodeStatus(cr, &had)
 	if r.Reason == report.Suspended && had.Sync.Status == "" {
@@ -48,7 +53,7 @@ func (Applications) Status(cr object.Object, r report.Report) map[string]any {
 	}
 	s.OperationState = operationStateOf(cr, r, spec, had.OperationState)
 	s.History = limited(history(cr, r, had, s.OperationState), spec)
-	return withReconciledAt(cr, s, had, r)
+	return withReconciledAt(cr, s.shortened(without, cr, r, had), had, r)
 }
 
 // suspended leaves the status as it is, as Argo CD does with its annotation skip-reconcile, except for what the objects say that this process
