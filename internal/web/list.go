@@ -14,7 +14,7 @@ import (
 type listPage struct {
 	Apps     []listRow
 	Total    string
-	Note     string
+	Note     string    // why not all apps may be in it; empty where all are
 	Flapping []flapRow // within the last hour
 }
 
@@ -27,8 +27,9 @@ type listRow struct {
 	Message, Outcome            string // Outcome is the class of the message
 }
 
-func newListPage(reports []report.Report) listPage {
-	p := listPage{}
+// newListPage is the list of the apps that are known. Unready is why there may be others; empty where there are none.
+func newListPage(reports []report.Report, unready string) listPage {
+	p := listPage{Note: unready}
 	synced := 0
 	for _, r := range reports {
 		s := r.State()
@@ -37,7 +38,16 @@ func newListPage(reports []report.Report) listPage {
 		}
 		p.Apps = append(p.Apps, newListRow(r, s))
 	}
-	p.Total = fmt.Sprintf("%d of %d apps as Git wants them", synced, len(reports))
+	switch n := len(reports); {
+	case n > 0 && unready == "":
+		p.Total = fmt.Sprintf("%d of %d apps as Git wants them", synced, n)
+	case n > 0:
+		p.Total = fmt.Sprintf("%d of %d known apps as Git wants them", synced, n)
+	case unready == "":
+		p.Total = "no apps"
+	default:
+		p.Total = "no apps are known"
+	}
 	return p
 }
 

@@ -90,9 +90,8 @@ func guarded(next http.Handler) http.Handler {
 }
 
 func (p *pages) list(w http.ResponseWriter, _ *http.Request) {
-	page := newListPage(p.state.Controller.Reports())
+	page := newListPage(p.state.Controller.Reports(), p.unready())
 	page.Flapping = p.flapping()
-	page.Note = p.state.Controller.Note()
 	p.show(w, "list.html", page)
 }
 
@@ -106,7 +105,22 @@ func (p *pages) app(w http.ResponseWriter, r *http.Request) {
 			return
 		}
 	}
-	writeText(w, http.StatusNotFound, "no such app: "+key.String())
+	text := "no such app: " + key.String()
+	if why := p.unready(); why != "" {
+		text += "\n" + why
+	}
+	writeText(w, http.StatusNotFound, text)
+}
+
+// unready is why there may be apps that are not shown; empty where all are known.
+func (p *pages) unready() string {
+	if note := p.state.Controller.Note(); note != "" {
+		return note
+	}
+	if err := p.state.Controller.Ready(); err != nil {
+		return "This controller does not know all apps yet: " + err.Error()
+	}
+	return ""
 }
 
 func (p *pages) ready(w http.ResponseWriter, _ *http.Request) {

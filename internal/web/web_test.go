@@ -49,11 +49,17 @@ func reports() []report.Report {
 type shown struct {
 	note     string
 	notReady error
+	knows    []report.Report // nil for reports
 }
 
-func (shown) Reports() []report.Report { return reports() }
-func (s shown) Ready() error           { return s.notReady }
-func (s shown) Note() string           { return s.note }
+func (s shown) Reports() []report.Report {
+	if s.knows != nil {
+		return s.knows
+	}
+	return reports()
+}
+func (s shown) Ready() error { return s.notReady }
+func (s shown) Note() string { return s.note }
 
 func get(t *testing.T, s State, path string) *httptest.ResponseRecorder {
 	t.Helper()
@@ -118,5 +124,34 @@ func TestProbesTellAliveFromReady(t *testing.T) {
 	}
 	if w := get(t, s, "/nope"); w.Code != http.StatusNotFound {
 		t.Errorf("/nope: %d", w.Code)
+	}
+}
+
+// TestAPageSaysThatNotAllAppsAreKnown: before the lists are there, and where one cannot be read, what is not shown may exist.
+func TestAPageSaysThatNotAllAppsAreKnown(t *testing.T) {
+	const note = "This controller does not know all apps yet: Kustomization not listed yet: &lt;pending&gt;"
+	begins := shown{notReady: errors.New("Kustomization not listed yet: <pending>")}
+	empty := begins
+	empty.knows = []report.Report{}
+	for what, x := range map[string]struct {
+		shown
+		total, note string
+		table       bool
+	}{
+		"some are known":          {begins, "1 of 2 known apps as Git wants them", note, true},
+		"none is known":           {empty, "no apps are known", note, false},
+		"all are known, and none": {shown{knows: []report.Report{}}, "no apps", "", false},
+	} {
+		body := get(t, State{Controller: x.shown}, "/").Body.String()
+		if !strings.Contains(body, `<p class="dim">`+x.total+"</p>") || strings.Contains(body, "<table>") != x.table || strings.Contains(body, `class="Hold"`) != (x.note != "") || !strings.Contains(body, x.note) {
+			t.Errorf("%s:\n%s", what, body)
+		}
+	}
+	w := get(t, State{Controller: begins}, "/apps/Kustomization/flux-system/later")
+	if w.Code != http.StatusNotFound || w.Body.String() != "no such app: Kustomization flux-system/later\nThis controller does not know all apps yet: Kustomization not listed yet: <pending>\n" {
+		t.Errorf("an app that is not known: %d %s", w.Code, w.Body)
+	}
+	if w := get(t, State{Controller: shown{}}, "/apps/Kustomization/flux-system/later"); w.Body.String() != "no such app: Kustomization flux-system/later\n" {
+		t.Errorf("an app that is not there: %s", w.Body)
 	}
 }
