@@ -37,6 +37,37 @@ func TestANoteStandsAboveTheList(t *testing.T) {
 	}
 }
 
+// TestAControllerThatStandsByShowsNothing: it knows no apps, has no journal of what the leader did, and other logins than that.
+func TestAControllerThatStandsByShowsNothing(t *testing.T) {
+	const note = "it stands by for the leader"
+	s, a := withMetrics(), accessOf()
+	s.Controller = shown{note: note}
+	h := LeaderOnly(s.Controller, a.Guard(Handler(s)))
+	for _, path := range []string{"/", "/apps/Kustomization/flux-system/web", "/journal", "/nope", a.Login(), loginPath} {
+		for _, authorization := range []string{"", "Bearer own", "Bearer bad"} {
+			w := ask(t, h, path, "truce.example", authorization)
+			if w.Code != http.StatusServiceUnavailable || w.Body.String() != note+"\n" || w.Header().Get("Retry-After") == "" || w.Header().Get("Content-Security-Policy") == "" {
+				t.Errorf("%q %s: %d %v %s", authorization, path, w.Code, w.Header(), w.Body)
+			}
+		}
+	}
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, loginPath, nil)
+	r.Header.Set("Authorization", "Bearer own")
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusServiceUnavailable {
+		t.Errorf("it makes a link that the leader does not know: %d", w.Code)
+	}
+	for _, path := range open {
+		if w := ask(t, h, path, "truce.example", ""); w.Code != http.StatusOK {
+			t.Errorf("%s: %d", path, w.Code)
+		}
+	}
+	leads := LeaderOnly(shown{}, a.Guard(Handler(stateWith(nil))))
+	if w := ask(t, leads, "/", "truce.example", "Bearer own"); w.Code != http.StatusOK {
+		t.Errorf("the leader: %d %s", w.Code, w.Body)
+	}
+}
+
 func TestProbesServeNoPage(t *testing.T) {
 	h := ProbeHandler(withMetrics())
 	for _, path := range open {

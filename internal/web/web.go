@@ -34,7 +34,7 @@ type Controller interface {
 	Reports() []report.Report
 	// Ready returns why the controller has not begun, nil if it has.
 	Ready() error
-	// Note returns a sentence above the list, empty for none.
+	// Note returns why this controller shows nothing: another one leads. It is empty for the one that does.
 	Note() string
 }
 
@@ -52,7 +52,7 @@ type pages struct {
 	templates *template.Template
 }
 
-// Handler serves the status pages to all who reach it: put it behind an Access.
+// Handler serves the status pages to all who reach it: put it behind an Access, and that behind LeaderOnly.
 func Handler(s State) http.Handler {
 	if s.Clock == nil {
 		s.Clock = clock.RealClock{}

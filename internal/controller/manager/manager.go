@@ -144,7 +144,7 @@ func (m *Manager) listenForPage() (err error) {
 
 // servePage answers those who are logged in; an address of this machine alone answers to no other name.
 func (m *Manager) servePage(ctx context.Context, g *errgroup.Group) {
-	page := m.guarded(m.access.Guard(web.Handler(m.state())))
+	page := m.guarded(web.LeaderOnly(m, m.access.Guard(web.Handler(m.state()))))
 	g.Go(func() error { return serveUntil(ctx, m.local, web.LocalOnly(page)) })
 	if m.listening != m.local {
 		g.Go(func() error { return serveUntil(ctx, m.listening, page) })
@@ -232,7 +232,7 @@ func (m *Manager) state() web.State {
 // Reports implements web.Controller.
 func (m *Manager) Reports() []report.Report { return m.Controller.Reports() }
 
-// Note implements web.Controller: what the page of a controller that does not lead says of its empty list.
+// Note implements web.Controller.
 func (m *Manager) Note() string {
 	if m.options.Election == (leader.Election{}) || m.leads.Load() {
 		return ""
