@@ -2,6 +2,9 @@ package controller
 
 import (
 	"errors"
+	"os"
+	"regexp"
+	"strconv"
 	"testing"
 	"time"
 
@@ -50,5 +53,28 @@ func testRefusals(t *testing.T, refused *source.Error) {
 				t.Errorf("after %v they are refused", err)
 			}
 		}
+	}
+}
+
+// TestTheAlertAboutSourcesSeesRefusedCredentials compares the query of docs/metrics.md with how often refused credentials are tried.
+func TestTheAlertAboutSourcesSeesRefusedCredentials(t *testing.T) {
+	page, err := os.ReadFile("../../docs/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	query := regexp.MustCompile(`increase\(truce_source_fetches_total\{result!="Succeeded"\}\[(\d+m)\]\) > (\S+)`).FindStringSubmatch(string(page))
+	if query == nil {
+		t.Fatal("docs/metrics.md has no alert about sources")
+	}
+	window, err := time.ParseDuration(query[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	limit, err := strconv.ParseFloat(query[2], 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tries := window / (longestRefusal + retrySource); float64(tries) <= limit {
+		t.Errorf("within %s there may be no more than %d tries: the alert, which wants more than %s, is silent", window, tries, query[2])
 	}
 }
