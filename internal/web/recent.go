@@ -247,7 +247,7 @@ func (p *pages) flapping() []flapRow {
 			break // those with most reversals come first
 		}
 		out = append(out, flapRow{
-			App: f.App.Namespace + "/" + f.App.Name, Link: appLink(f.App) + "?since=1h", Object: f.Object.String(), Path: cmp.Or(strings.TrimPrefix(f.Path, "."), wholeObject),
+			App: f.App.String(), Link: appLink(f.App) + "?since=1h", Object: f.Object.String(), Path: cmp.Or(strings.TrimPrefix(f.Path, "."), wholeObject),
 			Words: flapNote(f), Class: entryClass(f),
 		})
 	}
