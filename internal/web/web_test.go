@@ -155,3 +155,12 @@ func TestAPageSaysThatNotAllAppsAreKnown(t *testing.T) {
 		t.Errorf("an app that is not there: %s", w.Body)
 	}
 }
+
+// TestAnAppThatHasNotRunSaysSo in the place of its newest run and of its objects.
+func TestAnAppThatHasNotRunSaysSo(t *testing.T) {
+	s := State{Controller: shown{knows: []report.Report{{App: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "new"}}}}}
+	body := get(t, s, "/apps/Kustomization/flux-system/new").Body.String()
+	if !strings.Contains(body, "<dt>Newest run</dt><dd>not run yet</dd>") || strings.Contains(body, "<table>") || !strings.Contains(body, `<p class="dim">No objects are known.</p>`) {
+		t.Errorf("the page:\n%s", body)
+	}
+}
