@@ -21,7 +21,7 @@ type observer struct {
 
 func (o observer) OnFinding(n report.FindingEvent) {
 	if n.Without == "" {
-		o.metrics.CountFinding(metrics.FindingEvent{App: n.App, Verdict: n.Finding.Verdict, Reverted: n.Undone, Since: n.Since, At: n.At})
+		o.metrics.CountFinding(n)
 	}
 	o.Observer.OnFinding(n)
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"github.com/truce-gitops/truce/internal/decide"
-	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
@@ -65,7 +64,7 @@ var appLabels = []string{"kind", "namespace", "name"}
 func NewMetrics(version string) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry()}
 	m.apps = m.ofApps()
-	m.verdicts = m.counter("truce_field_verdicts_total", "Verdicts about fields that differed from Git, counted once each: corrected, ceded (a value of the claimant's not seen before), held, contested, reclaimed.", withLabels(appLabels, "verdict")...)
+	m.verdicts = m.counter("truce_field_verdicts_total", "Verdicts about fields that differed from Git, counted once each: corrected, ceded (a value of the claimant's not seen before), held, contested, reclaimed; reported for additions that do not make the app OutOfSync.", withLabels(appLabels, "verdict")...)
 	m.reversals = m.counter("truce_field_reversals_total", "Corrections that were undone: a field that truce had put back differs again.", appLabels...)
 	m.drift = m.histogram("truce_drift_correction_duration_seconds", "Time from drift to its correction: from the arrival of the watch event that showed it, or, where none did, from the time of the write in managedFields.", correctionTimes).WithLabelValues()
 	m.runs = m.counter("truce_app_runs_total", "Runs of an app through all stages, by how they ended.", withLabels(appLabels, "result")...)
@@ -135,33 +134,27 @@ func (m *Metrics) CountPanic(work string) {
 	m.panics.WithLabelValues(work).Inc()
 }
 
-// FindingEvent is one finding as it was reported: when it appeared, or when it was carried out.
-type FindingEvent struct {
-	App     app.Key
-	Verdict decide.Verdict
-	// Undone says that truce had put the field back, and that this is the first sight of it differing again.
-	Reverted bool
-	Since    time.Time // when the difference was first seen; zero if it is not known
-	At       time.Time
-}
-
 // verdictLabels are what becomes of fields, as something that has happened.
 var verdictLabels = map[decide.Verdict]string{
 	decide.Correct: "corrected", decide.Cede: "ceded", decide.Hold: "held", decide.Contested: "contested", decide.Reclaim: "reclaimed",
 }
 
-// CountFinding counts a finding.
-func (m *Metrics) CountFinding(t FindingEvent) {
+// CountFinding counts a finding as it was reported: when it appeared, or when it was carried out.
+func (m *Metrics) CountFinding(n report.FindingEvent) {
 	if m == nil {
 		return
 	}
-	m.apps.expect(t.App)
-	m.verdicts.WithLabelValues(t.App.Kind, t.App.Namespace, t.App.Name, verdictLabels[t.Verdict]).Inc()
-	if t.Reverted {
-		m.reversals.WithLabelValues(t.App.Kind, t.App.Namespace, t.App.Name).Inc()
+	m.apps.expect(n.App)
+	verdict := verdictLabels[n.Finding.Verdict]
+	if n.Finding.Reported {
+		verdict = reported
 	}
-	if t.Verdict == decide.Correct && !t.Since.IsZero() {
-		m.drift.Observe(max(t.At.Sub(t.Since), 0).Seconds())
+	m.verdicts.WithLabelValues(n.App.Kind, n.App.Namespace, n.App.Name, verdict).Inc()
+	if n.Undone {
+		m.reversals.WithLabelValues(n.App.Kind, n.App.Namespace, n.App.Name).Inc()
+	}
+	if n.Finding.Verdict == decide.Correct && !n.Since.IsZero() {
+		m.drift.Observe(max(n.At.Sub(n.Since), 0).Seconds())
 	}
 }
 

@@ -105,9 +105,13 @@ func TestAScrapeTellsHowAppsStandAndWhatHappened(t *testing.T) {
 	m := metrics.NewMetrics("v1")
 	m.Watch(all())
 	at := time.Unix(1700000000, 0)
-	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Since: at.Add(-time.Second), At: at})
-	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Reverted: true, At: at}) // since when is not known
-	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Contested, Reverted: true, At: at})
+	m.CountFinding(report.FindingEvent{App: shop, Finding: report.Finding{Verdict: decide.Correct}, Since: at.Add(-time.Second), At: at})
+	m.CountFinding(report.FindingEvent{App: shop, Finding: report.Finding{Verdict: decide.Correct}, Undone: true, At: at}) // since when is not known
+	m.CountFinding(report.FindingEvent{App: shop, Finding: report.Finding{Verdict: decide.Contested}, Undone: true, At: at})
+	m.CountFinding(report.FindingEvent{App: shop, Finding: report.Finding{Verdict: decide.Hold}, At: at})
+	for range 3 { // additions that the app's policy only reports
+		m.CountFinding(report.FindingEvent{App: shop, Finding: report.Finding{Verdict: decide.Hold, Reported: true}, At: at})
+	}
 	m.CountRun(reports()[0], 2*time.Second)
 	key := app.SourceKey{Kind: "GitRepository", Namespace: "flux-system", Name: "fleet"}
 	m.CountFetch(key, time.Second, nil)
@@ -130,6 +134,8 @@ truce_drift_correction_duration_seconds_count 1
 truce_field_reversals_total{kind="Kustomization",name="shop",namespace="flux-system"} 2
 truce_field_verdicts_total{kind="Kustomization",name="shop",namespace="flux-system",verdict="contested"} 1
 truce_field_verdicts_total{kind="Kustomization",name="shop",namespace="flux-system",verdict="corrected"} 2
+truce_field_verdicts_total{kind="Kustomization",name="shop",namespace="flux-system",verdict="held"} 1
+truce_field_verdicts_total{kind="Kustomization",name="shop",namespace="flux-system",verdict="reported"} 3
 truce_source_fetch_duration_seconds_sum{kind="GitRepository",result="Failed"} 1
 truce_source_fetch_duration_seconds_count{kind="GitRepository",result="Failed"} 1
 truce_source_fetch_duration_seconds_sum{kind="GitRepository",result="RefNotFound"} 1
@@ -149,7 +155,7 @@ func TestAnAppThatIsGoneTakesItsSeriesAlong(t *testing.T) {
 	m := metrics.NewMetrics("v1")
 	there := all()
 	m.Watch(there)
-	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, Reverted: true})
+	m.CountFinding(report.FindingEvent{App: shop, Finding: report.Finding{Verdict: decide.Correct}, Undone: true})
 	m.CountRun((*there)[0], time.Second)
 	if text := scrape(t, m); !strings.Contains(text, `truce_app_runs_total{kind="Kustomization",name="shop"`) {
 		t.Fatalf("not counted:\n%s", text)
@@ -163,7 +169,7 @@ func TestAnAppThatIsGoneTakesItsSeriesAlong(t *testing.T) {
 func TestNamesFollowPrometheusConventions(t *testing.T) {
 	m := metrics.NewMetrics("v1")
 	m.Watch(all())
-	m.CountFinding(metrics.FindingEvent{App: shop, Verdict: decide.Correct, At: time.Unix(1, 0), Since: time.Unix(1, 0)})
+	m.CountFinding(report.FindingEvent{App: shop, Finding: report.Finding{Verdict: decide.Correct}, At: time.Unix(1, 0), Since: time.Unix(1, 0)})
 	w := httptest.NewRecorder()
 	m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", nil))
 	problems, err := promlint.New(w.Body).Lint()
