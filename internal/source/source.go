@@ -24,6 +24,8 @@ type Spec struct {
 	Kind Kind
 	// MediaType picks the layer of an artifact in a registry; empty means the first.
 	MediaType string
+	// PlusTags says that an underscore in a tag of Ref.SemVer is a plus: Helm writes the version 1.2.3+b7 of a chart so, as a tag may have no plus.
+	PlusTags bool
 	// Whole says that nothing is excluded from the artifact.
 	Whole bool
 	// Bucket says which objects of an object storage are meant.

@@ -67,7 +67,7 @@ func chartSpecOf(s applicationSource, revision string, secret map[string][]byte)
 	out := source.Spec{URL: s.RepoURL, Timeout: source.DefaultTimeout}
 	switch {
 	case s.isInRegistry():
-		out.Kind, out.MediaType, out.Whole = source.OCI, chartLayer, true
+		out.Kind, out.MediaType, out.Whole, out.PlusTags = source.OCI, chartLayer, true, true
 		out.URL = ociScheme + strings.TrimSuffix(strings.TrimPrefix(s.RepoURL, ociScheme), "/") + "/" + s.Chart
 		out.Insecure = string(secret["insecureOCIForceHttp"]) == "true"
 	case s.Chart != "":

@@ -42,6 +42,17 @@ func artifactOf(version string) source.Artifact {
 	}}}
 }
 
+// Helm writes tags with an underscore for the plus of a version: ranges read them so, and one version is asked for so.
+func TestTagsOfChartsHaveAnUnderscoreForThePlus(t *testing.T) {
+	registry := source.Spec{Kind: source.OCI, URL: "oci://registry.example.com/charts"}
+	if s := ChartSpec(registry, "web", "1.x"); !s.PlusTags || s.Ref != (source.Ref{SemVer: "1.x"}) {
+		t.Errorf("%+v", s)
+	}
+	if s := ChartSpec(registry, "web", "1.2.3+b7"); s.Ref != (source.Ref{Tag: "1.2.3_b7"}) {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestTheArtifactOfAHelmChart(t *testing.T) {
 	in := []string{"charts/web/values-prod.yaml", "prod.yaml"}
 	for name, c := range map[string]struct {

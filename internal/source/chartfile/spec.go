@@ -30,7 +30,7 @@ func ChartSpec(repository source.Spec, name, version string) source.Spec {
 		return out
 	}
 	out.URL = strings.TrimSuffix(out.URL, "/") + "/" + strings.Trim(name, "/")
-	out.MediaType, out.Whole = layerType, true
+	out.MediaType, out.Whole, out.PlusTags = layerType, true, true
 	tag, tagged := strings.CutPrefix(version, ":")
 	digest, pinned := strings.CutPrefix(version, "@")
 	switch {

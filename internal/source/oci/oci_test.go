@@ -159,6 +159,26 @@ func TestARangeOfVersionsPicksTheHighest(t *testing.T) {
 	refused(t, newStore(t), spec, source.ReadFailed)
 }
 
+// Helm stores version 1.1.0+b7 under the tag 1.1.0_b7. A tag of an artifact that is no chart is read as it is, as in Flux.
+func TestARangeOfVersionsOfAChartFindsBuildMetadata(t *testing.T) {
+	r := ocitest.New(t)
+	for _, tag := range []string{"1.0.0", "1.1.0_b7", "1.1.0_b10", "1.2.0-rc.1_b1", "2_0.0"} {
+		r.Push("charts/web", tag, map[string]string{"tag": tag}, nil)
+	}
+	for versions, want := range map[string]string{"1.x": "1.1.0_b7", "~1.0": "1.0.0", ">=1.0.0-0": "1.2.0-rc.1_b1"} {
+		spec := specOf(r, "")
+		spec.URL, spec.Ref = r.URL("charts/web"), source.Ref{SemVer: versions}
+		spec.PlusTags = true
+		if a := fetch(t, newStore(t), spec); content(t, a, "tag") != want || !strings.HasPrefix(a.Revision, want+"@") {
+			t.Errorf("%s: %s", versions, a.Revision)
+		}
+		spec.PlusTags = false
+		if a := fetch(t, newStore(t), spec); content(t, a, "tag") != "1.0.0" {
+			t.Errorf("%s of no chart: %s", versions, a.Revision)
+		}
+	}
+}
+
 func TestALayerIsChosen(t *testing.T) {
 	r := ocitest.New(t)
 	const chart = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"

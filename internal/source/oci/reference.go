@@ -50,7 +50,7 @@ func (a *artifact) reference(ctx context.Context, spec source.Spec) (reference, 
 	case r.Name != "":
 		return digestReference(r.Name)
 	case r.SemVer != "":
-		tag, err := a.newestVersion(ctx, r.SemVer, spec.Ref.Filter)
+		tag, err := a.newestVersion(ctx, spec)
 		return reference{tag: tag}, err
 	}
 	tag := cmp.Or(r.Tag, r.Any, defaultTag)
@@ -76,7 +76,8 @@ func digestReference(text string) (reference, error) {
 }
 
 // newestVersion lists the tags, and picks the highest version within the range.
-func (a *artifact) newestVersion(ctx context.Context, versions, filter string) (string, error) {
+func (a *artifact) newestVersion(ctx context.Context, spec source.Spec) (string, error) {
+	versions, filter := spec.Ref.SemVer, spec.Ref.Filter
 	within, err := semver.NewConstraint(versions)
 	if err != nil {
 		return "", transport.Failed(source.ReadFailed, "semver %q: %w", versions, err)
@@ -89,7 +90,7 @@ func (a *artifact) newestVersion(ctx context.Context, versions, filter string) (
 	var tag string
 	err = a.remote.Tags(ctx, "", func(page []string) error {
 		for _, t := range page {
-			v, err := semver.StrictNewVersion(strings.TrimPrefix(t, "v"))
+			v, err := semver.StrictNewVersion(versionOf(t, spec.PlusTags))
 			if err != nil || !isTagName(t) || !pattern.MatchString(t) || !within.Check(v) {
 				continue
 			}
@@ -106,6 +107,14 @@ func (a *artifact) newestVersion(ctx context.Context, versions, filter string) (
 		return "", transport.Failed(source.ReadFailed, "no tag matches semver %q", versions)
 	}
 	return tag, nil
+}
+
+// versionOf is the version that a tag names.
+func versionOf(tag string, plusTags bool) string {
+	if plusTags {
+		tag = strings.ReplaceAll(tag, "_", "+")
+	}
+	return strings.TrimPrefix(tag, "v")
 }
 
 // compareVersions decides between equal versions by their names, so that the answer does not depend on the order of the list.
