@@ -101,7 +101,7 @@ func prepareNetwork(dir string, a address, auth source.Auth) (network, error) {
 	}
 	files := map[string]string{}
 	for _, f := range []struct{ key, name, content string }{
-		{"http.sslCAInfo", "ca.pem", auth.CABundle},
+		{"http.sslCAInfo", "ca.pem", besideRoots(auth.CABundle)},
 		{"http.sslCert", "cert.pem", auth.ClientCert},
 		{"http.sslKey", "key.pem", auth.ClientKey},
 	} {

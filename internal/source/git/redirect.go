@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net"
 	"net/http"
@@ -115,8 +114,7 @@ func (t *fetchAttempt) send(q *http.Request) (*http.Response, error) {
 func plainClient(auth source.Auth, way route) (*http.Client, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if auth.CABundle != "" {
-		config.RootCAs = x509.NewCertPool()
-		config.RootCAs.AppendCertsFromPEM([]byte(auth.CABundle))
+		config.RootCAs, _ = transport.RootsWith(auth.CABundle) // git says what is wrong with a bundle
 	}
 	if auth.ClientCert != "" {
 		pair, err := tls.X509KeyPair([]byte(auth.ClientCert), []byte(auth.ClientKey))

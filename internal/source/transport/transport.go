@@ -63,8 +63,8 @@ func NewClient(o Options) (*http.Client, error) {
 func TLSConfig(auth source.Auth) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if auth.CABundle != "" {
-		config.RootCAs = x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM([]byte(auth.CABundle)) {
+		var holds bool
+		if config.RootCAs, holds = RootsWith(auth.CABundle); !holds {
 			return nil, errors.New("the CA bundle holds no certificate")
 		}
 	}
@@ -76,6 +76,15 @@ func TLSConfig(auth source.Auth) (*tls.Config, error) {
 		config.Certificates = []tls.Certificate{pair}
 	}
 	return config, nil
+}
+
+// RootsWith returns the machine's roots and the certificates of a bundle in PEM, and reports whether the bundle holds any.
+func RootsWith(bundle string) (*x509.CertPool, bool) {
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool() // a machine whose roots cannot be read adds none
+	}
+	return roots, roots.AppendCertsFromPEM([]byte(bundle))
 }
 
 // checkRedirect is asked before each further request. net/http takes credentials off those to other hosts.

@@ -1,0 +1,99 @@
+package transport_test
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/egress"
+	"github.com/truce-gitops/truce/internal/source/transport"
+)
+
+// public is a server whose certificate is a root of this process.
+var public *httptest.Server
+
+// TestMain makes the certificate of a server a root of this process.
+func TestMain(m *testing.M) {
+	public = httptest.NewTLSServer(http.NotFoundHandler())
+	dir, err := os.MkdirTemp("", "roots")
+	file := filepath.Join(dir, "roots.pem")
+	if err == nil {
+		err = os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: public.Certificate().Raw}), 0o600)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	_ = os.Setenv("SSL_CERT_FILE", file) // of this process alone
+	code := m.Run()
+	public.Close()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// privateServer starts a server with a certificate of its own, which it returns.
+func privateServer(t *testing.T) (*httptest.Server, string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	form := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	made, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewUnstartedServer(http.NotFoundHandler())
+	server.TLS = &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{made}, PrivateKey: key}}}
+	server.StartTLS()
+	t.Cleanup(server.Close)
+	return server, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made}))
+}
+
+// A registry with a private CA may send its clients to a storage with a public one: both are trusted, as in Flux.
+func TestTheCAOfASourceIsTrustedBesideTheRootsOfTheMachine(t *testing.T) {
+	private, ca := privateServer(t)
+	for name, c := range map[string]struct {
+		bundle, url string
+		ok          bool
+	}{
+		"the CA, its server":          {ca, private.URL, true},
+		"the CA, a server of a root":  {ca, public.URL, true},
+		"no CA, a server of a root":   {"", public.URL, true},
+		"no CA, a server of that one": {"", private.URL, false},
+	} {
+		client, err := transport.NewClient(transport.Options{Servers: egress.Policy{Reach: egress.ReachAny}, Auth: source.Auth{CABundle: c.bundle}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Get(c.url)
+		if err == nil {
+			err = answer.Body.Close()
+		} else if c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err == nil && !c.ok {
+			t.Errorf("%s: no error", name)
+		}
+		client.CloseIdleConnections()
+	}
+	if _, err := transport.NewClient(transport.Options{Auth: source.Auth{CABundle: "none"}}); err == nil {
+		t.Error("a bundle without a certificate is taken")
+	}
+}
