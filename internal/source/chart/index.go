@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v3"
@@ -24,7 +26,7 @@ type version struct {
 	Made    any       `yaml:"created" json:"created"` // of which Created is made: a wrong one makes no chart unusable
 }
 
-// The bounds of what of an index is in memory: the versions of one chart, and an index that cannot be read as a stream.
+// The bounds of what of an index is in memory as text: of one chart, of which one version may have as much, and of an index that cannot be read as a stream.
 const (
 	mostOfChart = 4 << 20
 	mostWhole   = 1 << 20
@@ -117,7 +119,9 @@ func (s *scanner) chunk(text []byte, partly bool) error {
 		return nil
 	}
 	if s.block.Len()+len(text) > mostOfChart {
-		return transport.Failed(source.LimitExceeded, "the index has more than %d bytes about chart %q", mostOfChart, s.name)
+		if err := s.decodeFirst(); err != nil {
+			return err
+		}
 	}
 	s.block.Write(text)
 	if !partly {
@@ -205,18 +209,50 @@ func indexKeyOf(body []byte) (key, rest []byte, err error) {
 	return key, rest, nil
 }
 
-// finish reads the block that was found.
+// decodeFirst reads the versions of the block but the last, which goes on in the next line.
+func (s *scanner) decodeFirst() error {
+	block := s.block.Bytes()
+	head, first, ok := bytes.Cut(block, []byte("\n"))
+	last := -1
+	if item := itemForm.FindSubmatch(first); item != nil {
+		last = bytes.LastIndex(first, slices.Concat([]byte("\n"), item[1]))
+	}
+	if !ok || last < 0 {
+		return transport.Failed(source.LimitExceeded, "the index has more than %d bytes about one version of chart %q", mostOfChart, s.name)
+	}
+	rest := slices.Concat(head, first[last:])
+	s.block.Truncate(len(head) + 1 + last + 1)
+	if err := s.decode(); err != nil {
+		return err
+	}
+	s.block.Reset()
+	s.block.Write(rest)
+	return nil
+}
+
+// itemForm finds how the first line below the name of a chart begins, as each of its versions does.
+var itemForm = regexp.MustCompile(`^(?: *(?:#.*)?\n)*( *- )`)
+
+// finish reads what is left of the block that was found.
 func (s *scanner) finish() (found, error) {
 	if s.block.Len() == 0 {
 		return s.out, nil
 	}
+	if err := s.decode(); err != nil {
+		return found{}, err
+	}
+	return s.out, nil
+}
+
+// decode reads the versions of the block.
+func (s *scanner) decode() error {
 	var block map[string][]version
 	var fields *yaml.TypeError // of some versions: the others can be read
 	if err := yaml.Unmarshal(s.block.Bytes(), &block); err != nil && !errors.As(err, &fields) {
-		return found{}, transport.Failed(source.IndexationFailed, "read the index: chart %q: %w", s.name, err)
+		return transport.Failed(source.IndexationFailed, "read the index: chart %q: %w", s.name, err)
 	}
-	s.out.versions = block[s.name]
-	return s.out, nil
+	s.out.versions = append(s.out.versions, block[s.name]...)
+	return nil
 }
 
 // decodeWhole reads an index that is no stream, if it is small.

@@ -76,6 +76,33 @@ func TestAnIndexOfManyChartsIsNotInMemory(t *testing.T) {
 	}
 }
 
+// A chart of many versions, such as kube-prometheus-stack, is read some versions at a time.
+func TestAChartOfManyVersionsIsRead(t *testing.T) {
+	const count = 3000
+	words := strings.Repeat("words ", 330)
+	for name, indent := range map[string]string{"beside the key": "  ", "below it": "    "} {
+		t.Run(name, func(t *testing.T) {
+			index := []byte("apiVersion: v1\nentries:\n  web:\n")
+			var want []string
+			for v := range count {
+				want = append(want, fmt.Sprintf("1.%d.0", v))
+				index = fmt.Appendf(index, "%[1]s- description: |-\n%[1]s    %[2]s\n%[1]s    - version: 9\n%[1]s  urls:\n%[1]s  - a.tgz\n%[1]s  version: %[3]s\n", indent, words, want[v])
+			}
+			index = append(index, "  z:\n  - version: 7\n"...)
+			if diff := cmp.Diff(want, versionsIn(t, string(index), "web")); diff != "" {
+				t.Error(diff)
+			}
+			if diff := cmp.Diff([]string{"7"}, versionsIn(t, string(index), "z")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	large := "apiVersion: v1\nentries:\n  web:\n  - version: 1.0.0\n  - description: " + strings.Repeat("words ", 1<<20) + "\n    version: 2.0.0\n"
+	if _, err := scanIndex(strings.NewReader(large), "web"); err == nil || !strings.Contains(err.Error(), "one version of chart") {
+		t.Errorf("a version of 6 MiB: %v", err)
+	}
+}
+
 // What a scan finds is what the whole index says.
 func FuzzIndex(f *testing.F) {
 	f.Add("apiVersion: v1\nentries:\n  web:\n  - version: 1.0.0\n", "web")
