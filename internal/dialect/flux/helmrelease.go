@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"time"
 
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
@@ -140,20 +141,15 @@ func (s KustomizationSpec) with(account string) KustomizationSpec {
 	return s
 }
 
-// helmOverlay is what Helm and Flux put on each object: whose it is.
+// helmOverlay is what Helm and Flux put on each object: whose it is. Helm writes its marks after Flux has put spec.commonMetadata on the objects, so they win.
 func helmOverlay(hr helmv2.HelmRelease) overlay.Overlay {
-	meta := overlay.Metadata{
-		Labels:      map[string]string{"app.kubernetes.io/managed-by": "Helm"},
-		Annotations: map[string]string{releaseNameKey: helmName(hr), releaseNamespaceKey: hr.GetReleaseNamespace()},
-	}
+	meta := overlay.Metadata{Labels: map[string]string{}, Annotations: map[string]string{}}
 	if m := hr.Spec.CommonMetadata; m != nil {
-		for k, v := range m.Labels {
-			meta.Labels[k] = v
-		}
-		for k, v := range m.Annotations {
-			meta.Annotations[k] = v
-		}
+		maps.Copy(meta.Labels, m.Labels)
+		maps.Copy(meta.Annotations, m.Annotations)
 	}
+	meta.Labels["app.kubernetes.io/managed-by"] = "Helm"
+	meta.Annotations[releaseNameKey], meta.Annotations[releaseNamespaceKey] = helmName(hr), hr.GetReleaseNamespace()
 	return overlay.Overlay{Within: "spec", Metadata: meta}
 }
 

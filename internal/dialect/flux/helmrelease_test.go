@@ -37,6 +37,16 @@ func TestALongNameIsShortened(t *testing.T) {
 	}
 }
 
+// TestHelmsMarksWin: Helm puts them on the objects after the post-renderers, of which commonMetadata is one.
+func TestHelmsMarksWin(t *testing.T) {
+	const spec = "{commonMetadata: {labels: {app.kubernetes.io/managed-by: Flux, team: shop}, annotations: {meta.helm.sh/release-name: a, meta.helm.sh/release-namespace: b, c: d}}}"
+	a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"), policy.Policy{})
+	const want = "map[app.kubernetes.io/managed-by:Helm team:shop] map[c:d meta.helm.sh/release-name:web meta.helm.sh/release-namespace:apps]"
+	if m := a.Overlay.Metadata; fmt.Sprint(m.Labels, " ", m.Annotations) != want {
+		t.Errorf("%v %v, want %s", m.Labels, m.Annotations, want)
+	}
+}
+
 // TestTheActionsOfAReleaseHavePoliciesForDefinitions: skipCRDs is not looked at where crds is set.
 func TestTheActionsOfAReleaseHavePoliciesForDefinitions(t *testing.T) {
 	for spec, want := range map[string]string{
