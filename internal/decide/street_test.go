@@ -175,7 +175,7 @@ func (s *street) isComparedByTheNextProcess(t *testing.T) {
 		return
 	}
 	_, err := s.writer.Apply(t.Context(), apply.Apply{
-		Target: apply.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID(), UID: s.decide.Live.UID()}, // its status may have been written since
+		Target: apply.Target{GVK: s.decide.Desired.GVK(), ID: s.decide.Desired.ID()}, // of any version: its status may have been written since
 		Body:   s.decide.WithoutCeded(s.decide.Desired), Manager: ownership.Manager, Force: apply.Take, DryRun: apply.Simulate,
 	})
 	if err != nil {
