@@ -67,7 +67,7 @@ func targetName(id object.ID) string {
 // valuesOf prints the bounds of a number; nothing for what is no number.
 func valuesOf(c claim.Claimant) string {
 	switch {
-	case c.Max == 0:
+	case !c.Counts():
 		return "-"
 	case c.Unbounded():
 		return fmt.Sprintf("%d up", c.Min)

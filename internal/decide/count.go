@@ -23,6 +23,8 @@ func notApplied(d compare.Difference, c claim.Claim) string {
 		return ""
 	case c.Idle != "":
 		return fmt.Sprintf("%d from Git not applied, it holds %d and does not scale: %s", git, live, c.Idle)
+	case c.Max == 0:
+		return fmt.Sprintf("%d from Git not applied, it holds the count at 0", git)
 	case c.Unbounded():
 		return fmt.Sprintf("%d from Git not applied, it scales from %d up", git, c.Min)
 	}
@@ -46,7 +48,7 @@ func changeCount(d compare.Difference, c claim.Claim) string {
 		return ""
 	}
 	var ways []string
-	if git > 0 { // an autoscaler has no upper bound of 0
+	if git > 0 && c.Max > 0 { // an autoscaler has no upper bound of 0, and one that is paused at 0 has other bounds when it goes on
 		ways = append(ways, fmt.Sprintf("to run %d, set %s of %s to %d in Git", git, boundsFor(git, live, c), c.Name(), git))
 	}
 	if c.Idle != "" {

@@ -43,6 +43,9 @@ type Scaling struct {
 	At int64 // in seconds
 }
 
+// Counts reports whether it claims a number.
+func (c Claimant) Counts() bool { return c.entry != nil && c.entry.Count != nil }
+
 // Known reports whether the status says anything.
 func (s Scaling) Known() bool { return s.At != 0 }
 
@@ -68,6 +71,7 @@ type Claim struct {
 
 	zero         Zero
 	placeholders []string
+	isCount      bool // the entry says that it is to a number
 }
 
 // Name returns the claimant as people say it: "HPA shop/web".
@@ -83,8 +87,8 @@ func objectName(id object.ID) string { return kindName(id.Kind) + " " + id.Names
 // Unbounded reports whether nothing says how great the number may become.
 func (c Claim) Unbounded() bool { return c.Max == unbounded }
 
-// Counts reports whether the claim is to a number that the claimant moves.
-func (c Claim) Counts() bool { return c.Max > 0 }
+// Counts reports whether the claim is to a number that the claimant moves, or holds: at 0 where it is paused there.
+func (c Claim) Counts() bool { return c.isCount || c.Max > 0 }
 
 // Scaler is the claimant as the writer of a count; none, unless the claim is to a number.
 func (c Claim) Scaler() ownership.Scaler {

@@ -81,7 +81,7 @@ func (c Claimant) claim(p field.Path) Claim {
 }
 
 func (e *Entry) claim(p field.Path) Claim {
-	out := Claim{Path: p, Entry: e.ID, Who: e.Who, Do: e.Do, placeholders: e.Stand}
+	out := Claim{Path: p, Entry: e.ID, Who: e.Who, Do: e.Do, placeholders: e.Stand, isCount: e.Count != nil}
 	if e.Count != nil {
 		out.zero = e.Count.Zero
 	}
@@ -274,8 +274,8 @@ func (c *Catalogue) over(a, b Claim) bool {
 
 // join adds to a claim what another one to the same path changes about it: bounds, a 0 that is meant, and whether the two fight.
 func (c *Catalogue) join(to *Claim, other Claim) {
-	if to.Max == 0 || to.Max == unbounded && other.Max > 0 {
-		to.Min, to.Max = other.Min, other.Max
+	if other.Counts() && (!to.Counts() || to.Unbounded()) {
+		to.Min, to.Max, to.isCount = other.Min, other.Max, true
 	}
 	if other.zero == Own {
 		to.zero = Own

@@ -135,7 +135,7 @@ func (c Claimant) sentence(at string) string {
 		what = "every " + c.Target.Kind
 	}
 	switch {
-	case c.entry.Count == nil:
+	case !c.Counts():
 		what = "writes to " + what
 	case c.Max == unbounded:
 		what = fmt.Sprintf("scales %s from %d up", what, c.Min)

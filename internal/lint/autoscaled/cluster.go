@@ -91,7 +91,7 @@ type application struct {
 // target notes the kind that a claimant of a number names. Where it leaves the version out, Kubernetes' own kinds are known.
 func (l *clusterScan) target(x claim.Claimant) {
 	switch {
-	case x.Max == 0:
+	case !x.Counts():
 	case x.At.Version != "":
 		l.kinds[x.At] = true
 	case x.Target.Group == "apps" || x.Target.Group == "":

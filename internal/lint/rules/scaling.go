@@ -96,8 +96,8 @@ func (j *checker) readScaling() *scaling {
 	by := map[*desired.Object][]*scaler{}
 	for d := range j.described() {
 		for _, c := range j.catalogue.Read(d.data()) {
-			if c.Max == 0 {
-				continue // it moves no number
+			if !c.Counts() {
+				continue
 			}
 			s := &scaler{described: d, Claimant: c}
 			s.targets = j.meant(s)

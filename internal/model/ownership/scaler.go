@@ -20,4 +20,4 @@ type Scaler struct {
 }
 
 // Writes reports whether there is a count that the scaler writes.
-func (s Scaler) Writes() bool { return s.Max > 0 }
+func (s Scaler) Writes() bool { return len(s.Path) > 0 }
