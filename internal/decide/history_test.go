@@ -43,12 +43,14 @@ var record = flag.Bool("record", false, "write what the API server holds after e
 func TestTheStoriesAreTrue(t *testing.T) {
 	c := kubetest.Start(t)
 	ns := c.Namespace(t)
-	widgets, err := os.ReadFile("testdata/widgets.yaml")
-	if err != nil {
-		t.Fatal(err)
+	for file, name := range map[string]string{"widgets": "widgets.truce.test", "rollouts": "rollouts.argoproj.io"} {
+		definition, err := os.ReadFile("testdata/" + file + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Apply(t, string(definition))
+		c.Established(t, name)
 	}
-	c.Apply(t, string(widgets))
-	c.Established(t, "widgets.truce.test")
 	files, err := filepath.Glob("testdata/stories/*.txtar")
 	if err != nil || len(files) == 0 {
 		t.Fatal("no stories", err)

@@ -9,10 +9,15 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
+func custom(apiVersion, kind string) object.Object {
+	return object.Object{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"name": "web", "namespace": "shop"}}
+}
+
 func TestAdditionsThatAreNoDrift(t *testing.T) {
 	c := claim.Builtin()
 	deployment := read(t, deploymentOf("web"))
 	service := object.Object{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "web", "namespace": "shop"}}
+	rollout, cluster := custom("argoproj.io/v1alpha1", "Rollout"), custom("postgresql.cnpg.io/v1", "Cluster")
 	by := func(manager string) ownership.Entry { return ownership.Entry{Manager: manager, Operation: "Update"} }
 	for _, x := range []struct {
 		of   object.Object
@@ -21,6 +26,10 @@ func TestAdditionsThatAreNoDrift(t *testing.T) {
 		want string
 	}{
 		{deployment, field.NewPath("spec", "template", "metadata", "annotations", "kubectl.kubernetes.io/restartedAt"), "kubectl-rollout", "rollout-restart"},
+		{rollout, field.NewPath("spec", "restartAt"), "kubectl-argo-rollouts", "rollout-restart-at"},
+		{rollout, field.NewPath("spec", "paused"), "kubectl-argo-rollouts", ""},
+		{cluster, field.NewPath("metadata", "annotations", "kubectl.kubernetes.io/restartedAt"), "kubectl-cnpg", "cnpg-restart"},
+		{cluster, field.NewPath("metadata", "annotations", "cnpg.io/hibernation"), "kubectl-cnpg", ""},
 		{deployment, field.NewPath("metadata", "annotations", "deployment.kubernetes.io/revision"), "kube-controller-manager", "deployment-revision"},
 		{deployment, field.NewPath("metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"), "kubectl-client-side-apply", "last-applied"},
 		{deployment, field.NewPath("metadata", "annotations", "field.cattle.io/publicEndpoints"), "rancher", "rancher-marks"},

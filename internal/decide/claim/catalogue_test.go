@@ -31,7 +31,7 @@ var writers = map[string]string{
 	"ca-opa": "ca-injected", "ca-eck": "ca-injected", "aks-enforcer": "aks-enforcer", "knative-rules": "knative-webhooks",
 	"kyverno-webhooks": "kyverno-webhooks", "gke-autopilot": "gke-autopilot", "sidecars": "sidecars", "crd-defaults": "external-secret-defaults",
 	"kyverno-policy": "kyverno-policies", "knative-svc": "knative-service", "crossplane-lateinit": "crossplane-late-init",
-	"crossplane-refs": "crossplane-refs crossplane-choices", "reloader": "reloader", "rollout-restart": "rollout-restart",
+	"crossplane-refs": "crossplane-refs crossplane-choices", "reloader": "reloader", "rollout-restart": "rollout-restart rollout-restart-at",
 	"rancher-meta": "rancher-marks", "gke-neg": "gke-marks", "secretgen": "secretgen",
 	"sealed/es secrets": "external-secret external-secret-keys sealed-secret cert-manager-certificate", "ocp-images": "image-automation",
 	"kubectl-verbs": "kubectl last-applied", "ui-clients": "consoles", "generic-operators": "unnamed-controllers", "pseudo": "server-pseudo",
@@ -47,6 +47,7 @@ var unrecognisable = map[string]string{
 
 // additional entries name writers whose additions to an object are not reported.
 var additional = []string{"kubernetes-controllers", "known-controllers", "truce-tools", "deployer-marks", "flux-requests", "argocd-requests",
+	"cnpg-restart", // by the prefix of its name a person
 	"policy-engines", "gke-autopilot-webhook", "kueue-suspend", "pod-webhooks", "load-balancer-class", // known by the names of their webhooks
 }
 
