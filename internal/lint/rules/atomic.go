@@ -16,12 +16,13 @@ func atomicSelector() rule {
 		Title: "a selector in Git that a controller completes",
 		Reason: "A progressive delivery adds a label to the selector that Git names: rollouts-pod-template-hash, which tells the stable pods from the new " +
 			"ones. A selector is one atomic field. A server-side apply by force (Flux, Argo CD with ServerSideApply) of what Git names therefore " +
-			"takes the label away, and traffic goes to both versions until the controller has put it back. Truce enforces Git's labels and keeps " +
+			"takes the label away, and traffic goes to both versions until the controller has put it back. So it is with the label by which Flagger " +
+			"keeps a DaemonSet from all nodes, in the nodeSelector: without it the pods start. Truce enforces Git's labels and keeps " +
 			"the controller's; an apply of the older form (Argo CD without ServerSideApply) leaves it, too.",
 		Remedy: "Under Flux let the Service out of the reconciliation of its selector (kustomize.toolkit.fluxcd.io/ssa: IfNotPresent), or give it to the " +
 			"controller's own resources; under Argo CD ignore /spec/selector with RespectIgnoreDifferences.",
 		Source: "measured on kube-apiserver 1.37: a forced apply of the Git selector removes rollouts-pod-template-hash; " +
-			"argoproj/argo-rollouts rollout/service.go",
+			"argoproj/argo-rollouts rollout/service.go; fluxcd/flagger pkg/canary/daemonset_controller.go",
 	}, check: atomicSelectors}
 }
 
