@@ -3,6 +3,7 @@ package cli
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -31,6 +32,21 @@ func TestHistoryOfAWholeObjectIsARowAsWideAsAnother(t *testing.T) {
 		e.App, e.Object = key, id
 		if got := strings.Join(timelineRow(e)[2:], "|"); got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	}
+}
+
+func TestAnEmptyJournalIsSaidWithTheSpanThatWasAskedFor(t *testing.T) {
+	for since, text := range map[time.Duration]string{30 * time.Minute: "30m", 24 * time.Hour: "24h", 90 * time.Minute: "1h30m"} {
+		of := &timelineFlags{since: since}
+		if got, want := of.nothing(app.Key{Name: "web"}), "the journal holds nothing of the last "+text+" about web"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+		preview := &notifyPreviewFlags{since: since}
+		for judged, held := range map[int]string{0: "nothing", 1: "1 entry", 2: "2 entries"} {
+			if got, want := preview.nothing(judged), "no messages in the last "+text+"; the journal holds "+held+" of that time"; got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
 		}
 	}
 }

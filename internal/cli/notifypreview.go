@@ -1,13 +1,14 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/view"
 	"github.com/truce-gitops/truce/internal/view/notification"
@@ -72,6 +73,11 @@ func (f *notifyPreviewFlags) run(ctx context.Context, c *Cluster, name string) e
 	return f.printPast(past, q)
 }
 
+// nothing says that no message was due, and of how many entries of the journal.
+func (f *notifyPreviewFlags) nothing(judged int) string {
+	return fmt.Sprintf("no messages in the last %s; the journal holds %s of that time", explain.FormatSpan(f.since), cmp.Or(pluralize(judged, "entry", "entries"), "nothing"))
+}
+
 type previewJSON struct {
 	APIVersion string        `json:"apiVersion"`
 	Kind       string        `json:"kind"`
@@ -94,7 +100,7 @@ func (f *notifyPreviewFlags) printPast(p notification.Past, q journal.Query) err
 		return f.structured(out)
 	}
 	if len(p.Messages) == 0 {
-		fmt.Fprintf(f.program.env.Err, "no messages in the last %s; the journal holds %s of that time\n", strings.TrimSuffix(f.since.String(), "0m0s"), pluralize(p.Judged, "entry", "entries"))
+		fmt.Fprintln(f.program.env.Err, f.nothing(p.Judged))
 		return nil
 	}
 	t := &table{}

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/view"
 	"github.com/truce-gitops/truce/internal/view/resource"
@@ -143,7 +144,7 @@ func (f *timelineFlags) printTimeline(entries []journal.Entry, q journal.Query, 
 
 // nothing says what was looked for in vain.
 func (f *timelineFlags) nothing(k app.Key) string {
-	text := "the journal holds nothing of the last " + strings.TrimSuffix(f.since.String(), "0m0s")
+	text := "the journal holds nothing of the last " + explain.FormatSpan(f.since)
 	if k.Name != "" {
 		text += " about " + k.Name
 	}

@@ -101,7 +101,7 @@ func (p *pages) lately(key app.Key, r *http.Request) *recentActivity {
 		out.Failed = "the journal could not be read: " + err.Error()
 	}
 	if n > len(out.Rows) {
-		out.More = fmt.Sprintf("%d of %d entries are shown; all of them: truce history %s -n %s --since %s", len(out.Rows), n, key.Name, key.Namespace, long)
+		out.More = fmt.Sprintf("%d of %d entries are shown; all of them: truce history %s -n %s --since %s", len(out.Rows), n, key.Name, key.Namespace, explain.FormatSpan(long))
 	}
 	return out
 }

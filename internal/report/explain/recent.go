@@ -16,7 +16,7 @@ func (s Subject) describeRecent(p field.Path) []string {
 	entries := s.RecentEntries(p)
 	if len(entries) == 0 {
 		if s.App != nil && s.Since > 0 {
-			return []string{fmt.Sprintf("The journal holds nothing about it of the last %s.", strings.TrimSuffix(s.Since.String(), "0m0s"))}
+			return []string{fmt.Sprintf("The journal holds nothing about it of the last %s.", FormatSpan(s.Since))}
 		}
 		return nil
 	}
