@@ -194,13 +194,15 @@ func (r *resourcesFlags) refused(all resource.List) error {
 
 // follow prints all, then each that changes, until ctx ends.
 func (r *resourcesFlags) follow(ctx context.Context, c *Cluster, q resource.Query, by labels.Selector) error {
-	last, warned := map[string]string{}, false
+	last, first := map[string]string{}, true
 	var failed error
 	err := c.FollowResources(ctx, q, func(all resource.List) bool {
-		if !warned && len(all.Refused) > 0 {
-			fmt.Fprintln(r.program.env.Err, "warning: "+redact.MaskText(errors.Join(all.Refused...).Error()))
+		if first {
+			if failed = r.begin(ctx, c, all, q.Namespace); failed != nil {
+				return true
+			}
 		}
-		warned = true
+		first = false
 		var changed []resource.Resource
 		for _, x := range r.matching(all.Items, by) {
 			now := fmt.Sprint(x.Revision, x.Ready, x.Message, x.Suspended)
@@ -219,6 +221,14 @@ func (r *resourcesFlags) follow(ctx context.Context, c *Cluster, q resource.Quer
 		return nil
 	}
 	return errors.Join(failed, err)
+}
+
+// begin warns of the kinds that may not be listed. A name that is not there when all is known is an error, as without --watch.
+func (r *resourcesFlags) begin(ctx context.Context, c *Cluster, all resource.List, ns string) error {
+	if len(all.Refused) > 0 {
+		fmt.Fprintln(r.program.env.Err, "warning: "+redact.MaskText(errors.Join(all.Refused...).Error()))
+	}
+	return r.missing(ctx, c, all, ns)
 }
 
 func (r *resourcesFlags) print(found []resource.Resource) error {

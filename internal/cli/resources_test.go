@@ -59,6 +59,37 @@ func printedResources() []object.Object {
 	}
 }
 
+// FollowResources shows what there is, and that nothing changes.
+func (s someResources) FollowResources(ctx context.Context, q resource.Query, seen func(resource.List) bool) error {
+	if all, err := s.ListResources(ctx, q); err != nil || seen(all) {
+		return err
+	}
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// someNames are the names of all objects.
+type someNames struct {
+	ObjectReader
+	names []string
+}
+
+func (s someNames) Objects(context.Context, string, string) ([]string, error) { return s.names, nil }
+
+// TestANameThatIsNotThereIsNotWaitedFor: as in kubectl, --watch of a name begins with what is there.
+func TestANameThatIsNotThereIsNotWaitedFor(t *testing.T) {
+	for _, args := range []string{"get ks nosuch -n flux-system", "get ks nosuch -n flux-system -w", "get ks web nosuch -n flux-system -w"} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		var out, errs bytes.Buffer
+		env := Environment{Out: &out, Err: &errs, Program: "truce", Args: strings.Fields(args), Getenv: func(string) string { return "" }}
+		code := Execute(ctx, env, Backend{Clusters: answers{Cluster{Resources: someResources{all: printedResources()}, ObjectReader: someNames{names: []string{"web"}}}}})
+		if want := "truce: kustomization/nosuch is not in namespace flux-system; there are web\n"; code != 3 || errs.String() != want || ctx.Err() != nil {
+			t.Errorf("%s: exit code %d, %q, want %q", args, code, &errs, want)
+		}
+		cancel()
+	}
+}
+
 func getPrinted(t *testing.T, args ...string) string {
 	t.Helper()
 	var out, errs bytes.Buffer
