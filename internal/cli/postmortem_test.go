@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"bytes"
 	"context"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
@@ -16,6 +19,18 @@ import (
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/view"
 )
+
+func TestAPostmortemHasOneForm(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "journal") // which is not there
+	for form, refused := range map[string]bool{"json": true, "yaml": true, "jsonpath={.kind}": true, "custom-columns=A:.at": true, "markdown": false} {
+		var out, errs bytes.Buffer
+		env := Environment{Out: &out, Err: &errs, Program: "truce", Args: []string{"history", "--from", file, "--postmortem", "-o", form}, Getenv: func(string) string { return "" }}
+		code := Execute(t.Context(), env, Backend{})
+		if got := strings.Contains(errs.String(), "--postmortem is a report in Markdown"); code != int(exit.Usage) || got != refused || out.Len() > 0 {
+			t.Errorf("-o %s: exit code %d: %s%s", form, code, &out, &errs)
+		}
+	}
+}
 
 // TestAFightThatTruceOnlyObservesHasNotStopped checks what a postmortem says about the end of a fight.
 func TestAFightThatTruceOnlyObservesHasNotStopped(t *testing.T) {

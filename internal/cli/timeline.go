@@ -62,6 +62,9 @@ func (p *program) timeline() *cobra.Command {
 }
 
 func (f *timelineFlags) run(ctx context.Context, args []string) error {
+	if f.postmortem && f.output != "" && f.output != "markdown" {
+		return usageError("--postmortem is a report in Markdown, and has no other form: leave out -o")
+	}
 	asked, err := namedApp(args)
 	if err != nil {
 		return err
