@@ -22,6 +22,22 @@ func auditRules(t *testing.T, args ...string) (out, errs string, code int) {
 	return o.String(), e.String(), code
 }
 
+// TestFlagsThatMeanNothingTogetherAreRefused: what a command would ignore is a fault of the command line.
+func TestFlagsThatMeanNothingTogetherAreRefused(t *testing.T) {
+	for line, want := range map[string]string{
+		"--cluster --base main":                    "--base is about a repository",
+		"--cluster --skipped":                      "--skipped is about a repository",
+		"--cluster --form":                         "--form is about a repository",
+		"--cluster --no-private-sources":           "--no-private-sources is about a repository",
+		"--cluster --allow-source-hosts localhost": "--allow-source-hosts is about a repository",
+		"--claims-file claims.yaml":                "--claims-file is about a cluster",
+	} {
+		if out, errs, code := auditRules(t, strings.Fields(line)...); code != int(exit.Usage) || out != "" || !strings.Contains(errs, want) {
+			t.Errorf("audit %s: exit code %d: %s%s", line, code, out, errs)
+		}
+	}
+}
+
 const rulesDir = "../../docs/rules"
 
 func TestThePagesOfRulesAreInStep(t *testing.T) {

@@ -20,7 +20,7 @@ import (
 
 // ofRepositories are flags that mean nothing with --cluster, ofClusters those that mean nothing without it.
 var (
-	ofRepositories = []string{"ref", "baseline", "write-baseline", "remote-bases"}
+	ofRepositories = []string{"ref", "base", "baseline", "write-baseline", "remote-bases", "no-private-sources", "allow-source-hosts", "form", "skipped"}
 	ofClusters     = []string{"namespace", "context", "kubeconfig", "as", "as-group", "as-uid", "request-timeout", "claims-file"}
 )
 
