@@ -11,9 +11,9 @@ import (
 
 const (
 	ownHead = `# What a controller that applies needs for itself, whatever it applies.`
-	obsHead = `# What a controller with --mode observe needs: to read everything, and to report Events. It cannot write an object of Git's, nor the status of a
-# custom resource. Its own records it writes in its own namespace alone (base/home.yaml). As "*" has no exception, it may read Secrets: with the
-# hashes of their values truce compares them.`
+	obsHead = `# What a controller with --mode observe needs: to read everything, and to create Events about claims, Providers and Alerts that it cannot use.
+# It cannot write an object of Git's, nor the status of a custom resource, and creates no Event about what it finds. Its own records it writes in
+# its own namespace alone (base/home.yaml). As "*" has no exception, it may read Secrets: with the hashes of their values truce compares them.`
 	objHead = `# What a controller needs for the objects in Git. It covers every kind, and neither grants permissions that it has not itself (verbs escalate and
 # bind) nor acts as another user. So a Role or ClusterRole in Git with other verbs than these is refused by the API server, and its app says so:
 # if your repositories hold such roles, take rbac/cluster-admin in place of rbac/objects. If you know the kinds in your repositories, name them here instead of "*".`
