@@ -11,15 +11,15 @@ import (
 	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
 
-const longUninstall = `Remove what truce has written for itself: its inventories, Leases and ConfigMaps, the configuration of the admission witness, the
-EndpointSlices of its Services, and the finalizers that it has added to Kustomizations. Objects that it has applied stay as they are, and
-so do the custom resources, their status, and the CustomResourceDefinitions.
+const longUninstall = `Remove what truce has written for itself: its inventories, Leases and ConfigMaps, the Secret of its page, the configuration of the
+admission witness, the EndpointSlices of its Services, and the finalizers that it has added to Kustomizations, HelmReleases and Applications.
+Objects that it has applied stay as they are, and so do the custom resources, their status, and the CustomResourceDefinitions.
 
 End the controller before: kubectl -n truce-system scale deployment truce --replicas=0. While one works, nothing is removed. What has
 installed truce removes its Deployment and roles: helm uninstall, or kubectl delete --ignore-not-found -k deploy/uninstall. Deleting an overlay
 deletes the namespace truce-system and the custom resources and Secrets in it (docs/uninstall.md).
 
-A finalizer that Flux or Argo CD has added as well stays. A Kustomization that is being deleted is gone with its finalizer, and its objects
+A finalizer that Flux or Argo CD has added as well stays. An app that is being deleted is gone with its finalizer, and its objects
 stay. With --marks the label truce.dev/part-of is removed from applied objects, too. With --namespace it is about one
 namespace: what controllers have written there, none of which may work for it any more. Each step can be repeated.`
 
