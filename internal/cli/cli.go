@@ -47,7 +47,7 @@ type program struct {
 func Execute(ctx context.Context, env Environment, b Backend) int {
 	p := &program{env: env, backend: b, term: newTerminal(env)}
 	root := p.root()
-	root.SetArgs(p.args())
+	root.SetArgs(env.Args)
 	root.SetIn(env.In)
 	root.SetOut(env.Out)
 	root.SetErr(env.Err)

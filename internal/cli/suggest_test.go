@@ -23,6 +23,8 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"truce bootstrap github":                            `truce bootstrap: ` + installation,
 		"truce suspend image policy web":                    `truce suspend image: ` + imageAutomation,
 		"truce reconcile web":                               `truce reconcile has no command "web": see truce reconcile --help`,
+		"truce tree gitrepository/repo":                     `truce tree has no command "gitrepository/repo": see truce tree --help`,
+		"truce reconcile -n x kustomization/web -o json":    `unknown shorthand flag: 'o' in -o`,
 		"truce reconcile kustomization/web --with-sorce":    `unknown flag: --with-sorce: did you mean --with-source?`,
 		"truce suspend ks":                                  `name one or more kustomizations, or all of the namespace with --all`,
 		"truce app why":                                     `truce app has no command "why": did you mean truce why?`,

@@ -29,6 +29,7 @@ func (p *program) tree() *cobra.Command {
 	f := &treeFlags{verb: v}
 	for _, k := range resource.AllKinds() {
 		if k.App {
+			v.addKubectlWords(f, k)
 			v.cmd.AddCommand(f.forKind(k))
 		}
 	}

@@ -45,10 +45,8 @@ func (v *verb) addKinds(of kindCommand, fits func(resource.Kind) bool) {
 		if !fits(k) {
 			continue
 		}
-		cmd := of.forKind(k)
-		if cmd.ValidArgsFunction == nil {
-			cmd.ValidArgsFunction = v.completeNames(k)
-		}
+		v.addKubectlWords(of, k)
+		cmd := v.kindCommand(of, k)
 		if k.Source == "" {
 			cmd.Aliases = kindAliases(k, cmd.Name())
 			v.cmd.AddCommand(cmd)
@@ -57,6 +55,15 @@ func (v *verb) addKinds(of kindCommand, fits func(resource.Kind) bool) {
 		sources.AddCommand(cmd)
 	}
 	v.cmd.AddCommand(sources)
+}
+
+// kindCommand is the command for a kind, which completes its names.
+func (v *verb) kindCommand(of kindCommand, k resource.Kind) *cobra.Command {
+	cmd := of.forKind(k)
+	if cmd.ValidArgsFunction == nil {
+		cmd.ValidArgsFunction = v.completeNames(k)
+	}
+	return cmd
 }
 
 func firstWord(text string) string {
@@ -142,30 +149,45 @@ func errNoResource(k resource.Kind, name, namespace string, there []string) erro
 	return &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s", text)}
 }
 
-// verbs are the commands whose second word may be a kind as kubectl names it, with or without a name.
-var verbs = []string{"get", "reconcile", "suspend", "resume", "export", "tree"}
-
-// asFluxWords rewrites what kubectl's users type into flux's words: get gitrepositories, reconcile kustomization/web. Anything else stays.
-func asFluxWords(args []string) []string {
-	if len(args) < 2 || !slices.Contains(verbs, args[0]) || strings.HasPrefix(args[1], "-") {
-		return args
+// addKubectlWords adds what kubectl's users call a kind and an object of it, as hidden commands of the verb: gitrepositories, kustomization/web. So
+// cobra finds them wherever flags stand. The objects are those that the command line names.
+func (v *verb) addKubectlWords(of kindCommand, k resource.Kind) {
+	if k.Source != "" {
+		cmd := v.kindCommand(of, k)
+		_, names, _ := strings.Cut(cmd.Use, " ")
+		cmd.Use, cmd.Aliases, cmd.Hidden = k.Plural+" "+names, append([]string{k.Singular, k.Kind, k.Resource()}, k.Short...), true
+		v.cmd.AddCommand(cmd)
 	}
-	word, name, slash := strings.Cut(args[1], "/")
-	k, ok := resource.FindKind(word)
-	if !ok || !slash && k.Source == "" {
-		return args
+	for _, arg := range v.program.env.Args {
+		if name := nameOfKind(k, arg); name != arg {
+			v.cmd.AddCommand(startingWith(v.kindCommand(of, k), k, arg))
+		}
 	}
-	out := append([]string{args[0]}, k.Words()...)
-	if slash {
-		out = append(out, name)
-	}
-	return append(out, args[2:]...)
 }
 
-// args are the arguments of the invocation, in flux's words. argocd's are taken as they are.
-func (p *program) args() []string {
-	if p.argocd() {
-		return p.env.Args
+// startingWith is a command whose first argument, KIND/NAME, is its own name. Further ones may be like it, or names alone.
+func startingWith(cmd *cobra.Command, k resource.Kind, first string) *cobra.Command {
+	accepts, run := cmd.Args, cmd.RunE
+	all := func(args []string) []string {
+		var names []string
+		for _, arg := range append([]string{first}, args...) {
+			names = append(names, nameOfKind(k, arg))
+		}
+		return names
 	}
-	return asFluxWords(p.env.Args)
+	cmd.Use, cmd.Aliases, cmd.Hidden = first, nil, true
+	if accepts != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error { return accepts(cmd, all(args)) }
+	}
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return run(cmd, all(args)) }
+	return cmd
+}
+
+// nameOfKind returns the name in KIND/NAME of that kind, and any other argument as it is.
+func nameOfKind(k resource.Kind, arg string) string {
+	word, name, slash := strings.Cut(arg, "/")
+	if found, ok := resource.FindKind(word); slash && ok && found.GVK == k.GVK {
+		return name
+	}
+	return arg
 }
