@@ -33,6 +33,7 @@ func (p *program) tree() *cobra.Command {
 			v.cmd.AddCommand(f.forKind(k))
 		}
 	}
+	knowSwitches(v.cmd)
 	return v.cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/view/resource"
@@ -55,6 +56,23 @@ func (v *verb) addKinds(of kindCommand, fits func(resource.Kind) bool) {
 		sources.AddCommand(cmd)
 	}
 	v.cmd.AddCommand(sources)
+	knowSwitches(sources)
+	knowSwitches(v.cmd)
+}
+
+// knowSwitches makes the switches of the commands below one known to it, hidden: of a flag that it does not know cobra takes the next word for the
+// value, and does not find the command that the word names.
+func knowSwitches(group *cobra.Command) {
+	for _, cmd := range group.Commands() {
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.NoOptDefVal == "" || group.Flags().Lookup(f.Name) != nil || group.PersistentFlags().Lookup(f.Name) != nil {
+				return
+			}
+			known := *f
+			known.Hidden = true
+			group.Flags().AddFlag(&known)
+		})
+	}
 }
 
 // kindCommand is the command for a kind, which completes its names.

@@ -28,6 +28,10 @@ func TestKubectlsWordsMayStandBehindFlags(t *testing.T) {
 		"tree -n flux-system ks/web -o jsonpath={.type}":             "Tree",
 		"suspend -n flux-system ks/web":                              already,
 		"-n flux-system suspend kustomization/web":                   already,
+		"get --no-headers -n flux-system ks/web -o name":             "kustomization/web\n",
+		"get --no-headers sources git -A -o name":                    "gitrepository/repo\n",
+		"get sources --no-headers git -A -o name":                    "gitrepository/repo\n",
+		"tree --compact -n flux-system ks/web -o jsonpath={.type}":   "Tree",
 		"suspend -n flux-system ks web":                              already,
 	} {
 		if stdout, stderr := printed(t, line); stdout != want {
