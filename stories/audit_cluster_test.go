@@ -113,7 +113,7 @@ func TestAnAuditOfAClusterFindsWhatGitAndAnAutoscalerReachFor(t *testing.T) {
 		t.Errorf("--dialect argocd: %v", got)
 	}
 	w.saysOf(run, 1, "audit --cluster -o wide", "WORKLOAD", "names it (3)", "ignores it", "2 to 10", "HPA "+w.ns+"/argo-names", "each apply sets it to 3",
-		"5 workloads under Git are autoscaled; of 2 Git names the count; of 1 no record tells whether Git does")
+		"5 workloads under Git are autoscaled; of 2 Git names the count; of 1 no record shows whether Git does")
 	_, wide := run("audit", "--cluster", "-o", "wide")
 	t.Log("\n" + wide)
 	w.saysOf(run, 0, "audit --cluster --fail-on never", "5 workloads")

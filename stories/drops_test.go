@@ -49,7 +49,7 @@ func TestFieldsThatAForeignCRDDropsAreSaidOnce(t *testing.T) {
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.piped(strings.Replace(w.manifest("my-app", "./apps/my-app", defaultSpec), "\n  prune:", "\n  validation: client\n  prune:", 1), "apply", "--validate=false")
 	const note = "CustomResourceDefinition drops spec.ignoreDifferences, spec.syncInterval, spec.remediation, spec.validation: " +
-		"annotations truce.dev/ignore-differences and truce.dev/remediation stand in"
+		"use annotations truce.dev/ignore-differences and truce.dev/remediation instead"
 	w.says("my-app", "spec.validation was sent and is not stored: the cluster's "+note)
 	w.says("other", "Applied revision")
 	if message := w.readyMessage("other"); strings.Contains(message, "drops") {

@@ -17,7 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/view"
 )
 
-const longAdopt = `Take an app over from Flux or Argo CD, whose controller must have let go of it: suspended
+const longAdopt = `Take an app over from Flux or Argo CD, whose controller must no longer work on it: suspended
 (spec.suspend of a Kustomization or HelmRelease, the annotation argocd.argoproj.io/skip-reconcile: "true" of an
 Application), or not running in the cluster at all.
 
@@ -28,14 +28,14 @@ other has put there and Git no longer names is pruned, as the other would have d
 First it is shown what differs: what the first apply would change, take away and prune. --dry-run ends
 there. The controller does the work, object by object, and completes it after a crash; what cannot be
 adopted is said on the app (truce app get), and the others are. The command waits until all objects have
-moved: until no other applies them any more. Where nothing moves and no controller gives a sign of life
-(its Lease, its status page), it says so after 10 seconds and ends; the app is adopted when one runs.
+moved: until no other applies them any more. Where nothing moves and no controller seems to run
+(by its Lease and its status page), it says so after 10 seconds and ends; the app is adopted when one runs.
 
-Exit codes: 0 adopted, 1 the other has not let go (it is said how it does), an object is not adopted, or not
+Exit codes: 0 adopted, 1 the other still works on it (it is said how to end that), an object is not adopted, or not
 in time.
 
 If the other controller works on an adopted app again, truce only observes the app, and says so; once the other has
-let go, truce adopt takes the app over again.`
+stopped, truce adopt takes the app over again.`
 
 const exampleAdopt = `  flux suspend kustomization web -n flux-system
   truce adopt web -n flux-system --dry-run

@@ -73,7 +73,7 @@ func (f *auditFlags) live(ctx context.Context) error {
 		if f.dialect != "" {
 			rows = slices.DeleteFunc(rows, func(r autoscaled.Workload) bool { return r.Dialect != discover.Dialect(f.dialect) })
 		}
-		if err := f.printRivals(rows, time.Now()); err != nil {
+		if err := f.printAutoscaled(rows, time.Now()); err != nil {
 			return err
 		}
 		if slices.ContainsFunc(rows, func(r autoscaled.Workload) bool { return f.fails(r.Severity) }) {
@@ -90,21 +90,21 @@ func (f *auditFlags) fails(s rules.Severity) bool {
 	return least >= 0 && slices.Index(order, s) <= least
 }
 
-func (f *auditFlags) printRivals(rows []autoscaled.Workload, now time.Time) error {
+func (f *auditFlags) printAutoscaled(rows []autoscaled.Workload, now time.Time) error {
 	out := f.program.env.Out
 	if f.output == "json" || f.output == "yaml" {
 		items := make([]autoscaledJSON, 0, len(rows))
 		for _, r := range rows {
 			items = append(items, newAutoscaledJSON(r))
 		}
-		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "RivalList", Items: items})
+		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "AutoscaledWorkloadList", Items: items})
 	}
 	if len(rows) > 0 {
 		if err := f.printTable(autoscaledTable(rows, f.output == "wide", now)); err != nil {
 			return err
 		}
 	}
-	return f.rivalSummary(out, rows)
+	return f.autoscaledSummary(out, rows)
 }
 
 // holds are what a person reads of Git's hold on the count.
@@ -145,7 +145,7 @@ func dialectName(d discover.Dialect) string {
 	return string(d)
 }
 
-func (f *auditFlags) rivalSummary(w io.Writer, rows []autoscaled.Workload) error {
+func (f *auditFlags) autoscaledSummary(w io.Writer, rows []autoscaled.Workload) error {
 	by := map[autoscaled.Hold]int{}
 	for _, r := range rows {
 		by[r.Hold]++
@@ -158,7 +158,7 @@ func (f *auditFlags) rivalSummary(w io.Writer, rows []autoscaled.Workload) error
 		text += fmt.Sprintf("; of %d Git names the count", by[autoscaled.Named])
 	}
 	if by[autoscaled.Unclear] > 0 {
-		text += fmt.Sprintf("; of %d no record tells whether Git does: truce audit in the repository tells", by[autoscaled.Unclear])
+		text += fmt.Sprintf("; of %d no record shows whether Git does: run truce audit in the repository", by[autoscaled.Unclear])
 	}
 	_, err := fmt.Fprintln(w, text)
 	return err

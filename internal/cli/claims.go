@@ -217,7 +217,7 @@ func printEntry(w io.Writer, term terminal, e claim.Entry) error {
 }
 
 var actionWords = map[claim.Action]string{
-	claim.Cede:  "cede: Git lets go of the fields while the claim holds",
+	claim.Cede:  "cede: Git's values of the fields are not applied while the claim holds",
 	claim.Merge: "merge: in an atomic field Git's keys are enforced, this one's are kept",
 	claim.Allow: "allow: where Git does not name the fields they are no drift",
 	claim.Known: "none: no right to the fields; the writer is known by name",

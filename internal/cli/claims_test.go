@@ -63,7 +63,7 @@ Who:          KEDA
 Evidence:     a ScaledObject.keda.sh that refers to it (spec.scaleTargetRef)
 On:           *
 Fields:       spec.replicas
-Do:           cede: Git lets go of the fields while the claim holds
+Do:           cede: Git's values of the fields are not applied while the claim holds
 Values:       from spec.minReplicaCount (else 0) to spec.maxReplicaCount (else 100)
               exactly metadata.annotations["autoscaling.keda.sh/paused-replicas"], where that is set
               0 is a value of its own

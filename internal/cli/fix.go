@@ -15,7 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/exit"
 )
 
-const longFix = `Write the cure for what truce audit finds into Git's files: replicas that an autoscaler owns leave the base and every
+const longFix = `Edit Git's files to fix what truce audit finds: replicas that an autoscaler owns leave the base and every
 overlay, patch, component and replicas: entry, and the values of a chart where its template leaves them out without; rules that ignore a field get what they lack; placeholders and nulls go.
 
 PATH is a directory, by default this one; APP is an app of the repository in which this directory is: NAME,
@@ -26,18 +26,18 @@ pushed.
 
 Where a workload runs already, its count must be handed over before the edit gets to the cluster, or it falls to 1: of a
 field whose only owner stops to name it, the default is left. Truce does that by itself; for Flux, Argo CD and kubectl the
-command is printed, and stands in the commit's message.
+command is printed, and is part of the commit's message.
 
 What comes from a remote base or from a chart of a repository (--remote-bases) is never edited: what a base sets is unset by a patch here where that
-can be proven, a value of a chart is taken away where it is written here, and the durable cure is upstream.
+can be proven, a value of a chart is taken away where it is written here, and the lasting fix is upstream.
 
-What is only worth knowing (severity info) is mended where --rule names it.
+What is only worth knowing (severity info) is fixed where --rule names it.
 
--o json has the changes with their lines, rules and patches; the cures, with what they end, in the words of audit -o json, and
+-o json has the changes with their lines, rules and patches; the fixes (cures), with what they end, in the words of audit -o json, and
 every app that was rendered before and after as their proof; the proposals, with why no edit was made; and the commit.
 
 Exit codes: 0 nothing to do, or all is done; 1 something is left: a proposal, or with --dry-run an edit; 2 usage; 4 part of
-it does not render, which is neither judged nor mended.`
+it does not render, which is neither judged nor fixed.`
 
 const exampleFix = `  truce fix --dry-run
   truce fix apps/web
@@ -67,7 +67,7 @@ func (p *program) fix() *cobra.Command {
 			})
 		},
 	}
-	cmd.Flags().StringArrayVar(&f.order.Rules, "rule", nil, "mend only what this rule finds; may be given several times")
+	cmd.Flags().StringArrayVar(&f.order.Rules, "rule", nil, "fix only what this rule finds; may be given several times")
 	remoteBasesAndCharts(cmd, &f.order.RemoteBases)
 	f.servers.add(cmd)
 	cmd.Flags().BoolVar(&f.dryRun, "dry-run", false, "show the patch and write nothing")
@@ -167,7 +167,7 @@ func (f *fixFlags) write(ctx context.Context, m *lint.Edits) (hash string, err e
 func (f *fixFlags) verdict(m *lint.Edits) error {
 	for _, k := range m.Survey.Skipped {
 		if k.Broken {
-			return &exit.Error{Code: exit.Render, Err: fmt.Errorf("%s: %s: %s; what it holds was neither judged nor mended", k.File, k.What, k.Why)}
+			return &exit.Error{Code: exit.Render, Err: fmt.Errorf("%s: %s: %s; what it holds was neither judged nor fixed", k.File, k.What, k.Why)}
 		}
 	}
 	if len(m.Plan.Proposals) > 0 || f.dryRun && len(m.Plan.Changes) > 0 {
@@ -223,7 +223,7 @@ func (v fixPrinter) line(line string) string {
 func (v fixPrinter) story(done string) string {
 	var b strings.Builder
 	if len(v.plan.Fixes)+len(v.plan.Proposals) == 0 {
-		return "nothing to mend\n"
+		return "nothing to fix\n"
 	}
 	b.WriteString("\n")
 	first := 0

@@ -21,7 +21,7 @@ type fixJSON struct {
 	Changes    []changeJSON         `json:"changes"`          // in the order of their files
 	Cures      []cureJSON           `json:"cures"`            // what the changes are made of
 	Proposals  []proposalJSON       `json:"proposals"`        // what no edit was made for
-	Skipped    []output.SkippedJSON `json:"skipped"`          // what was not looked into, and so neither judged nor mended
+	Skipped    []output.SkippedJSON `json:"skipped"`          // what was not looked into, and so neither judged nor fixed
 }
 
 type commitJSON struct {

@@ -49,7 +49,7 @@ truce app get, truce app diff, and over time truce history.
 Called as argocd, it lists Applications alone.
 
 SYNC and MESSAGE are what the controller has written. A note says that they may be out of date where the
-controller gives no sign of life: it neither renews a Lease nor answers at its status page.`,
+controller seems not to run: it neither renews a Lease nor answers at its status page.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.connected(cmd.Context(), func(c *Cluster) error { return l.run(cmd.Context(), c) })
 		},
@@ -96,7 +96,7 @@ func (l *listFlags) run(ctx context.Context, c *Cluster) error {
 	return nil
 }
 
-// noteAbsence says that a list may be out of date, where the controller whose words it shows gives no sign of life.
+// noteAbsence says that a list may be out of date, where the controller whose words it shows seems not to run.
 func (l *listFlags) noteAbsence(ctx context.Context, c *Cluster, found []view.Summary) {
 	i := slices.IndexFunc(found, func(s view.Summary) bool { return !s.Observed })
 	if i < 0 {

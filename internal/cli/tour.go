@@ -91,7 +91,7 @@ func (t *tour) byHand(ctx context.Context, o object.Object) error {
 		return err
 	}
 	other := first.value + 2
-	t.steps.heading("A change by hand", fmt.Sprintf("Deployment %s has replicas: %d, as Git says. Somebody scales it:", fullName(o.ID()), first.value))
+	t.steps.heading("A change by hand", fmt.Sprintf("Deployment %s has replicas: %d, as Git says. A person scales it:", fullName(o.ID()), first.value))
 	if err := t.kubectl(ctx, "-n", o.Namespace(), "scale", "deployment", o.Name(), fmt.Sprintf("--replicas=%d", other)); err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (t *tour) load(ctx context.Context, s tourObjects) error {
 	if err != nil {
 		return err
 	}
-	t.steps.Step(fmt.Sprintf("watching for %s whether anybody takes it back", quietSpan))
+	t.steps.Step(fmt.Sprintf("watching for %s whether another writer takes it back", quietSpan))
 	if seen, err = t.during(ctx, s, values, seen); err != nil {
 		return err
 	}

@@ -128,7 +128,7 @@ func (c *Controller) writeEvents(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		case ev := <-c.events:
-			c.recoverPanic("event of ours", ev.GetGenerateName(), func() { c.writeEvent(ctx, ev) })
+			c.recoverPanic("own event", ev.GetGenerateName(), func() { c.writeEvent(ctx, ev) })
 			c.reportDroppedEvents()
 		}
 	}

@@ -27,7 +27,7 @@ func planSteps(in Input, p Plan) []Step {
 	}
 	if len(hand) > 0 {
 		out = append(out, Step{Verb: Handover, Paths: hand, Body: handoverBody(in, hand),
-			Reason: "another owner keeps the value while truce lets go of it"})
+			Reason: "another owner keeps the value when truce stops applying it"})
 	}
 	paths := toRetake(in, p, ours)
 	if len(paths) > 0 {
@@ -51,7 +51,7 @@ func reasonToApply(in Input, p Plan, ours ownership.Shape) string {
 	}
 	for _, w := range in.CededPaths() {
 		if _, part := ownership.AtomicAncestor(in.Owners, w); !part && len(ours.Below(w)) > 0 {
-			return "Git lets go of " + field.PathString(w)
+			return field.PathString(w) + " is no longer applied"
 		}
 	}
 	for _, p := range in.Compared.Released {

@@ -157,7 +157,7 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 	if !by.needs() {
 		return nil, nil, nil
 	}
-	return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; one of the two must let go of it", id, r.owner)
+	return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; remove it from one of the two", id, r.owner)
 }
 
 // await has an object passed to an app when its owner releases it, unless another app waits that wants more with it. The caller holds mu.

@@ -178,9 +178,9 @@ type Shared struct {
 // String returns it as this app's users should read it.
 func (s Shared) String() string {
 	if s.Ours {
-		return s.ID.String() + " is named by " + s.With.String() + " too, which does not apply it: one of the two must let go of it"
+		return s.ID.String() + " is named by " + s.With.String() + " too, which does not apply it: remove it from one of the two"
 	}
-	return s.ID.String() + " is named by " + s.With.String() + " too: not applied here; one of the two must let go of it"
+	return s.ID.String() + " is named by " + s.With.String() + " too: not applied here; remove it from one of the two"
 }
 
 // Stage is one of the stages of a run.

@@ -20,7 +20,7 @@ func (c *Cluster) ControllerAbsence(ctx context.Context, namespace string) (doub
 		if none == nil {
 			return "", nil
 		}
-		doubt = fmt.Sprintf("the controller of %s gives no sign of life (%v)", o, none)
+		doubt = fmt.Sprintf("the controller of %s seems not to run (%v)", o, none)
 	}
 	return doubt, nil
 }

@@ -35,7 +35,7 @@ func TestAListDoesNotSayMoreThanTheClusterHolds(t *testing.T) {
 func TestAListSaysThatNoControllerGivesASignOfLife(t *testing.T) {
 	cr, r := states()["synced"].resource(t, kustomizationText)
 	for args, noted := range map[string]bool{"app list": true, "app list -o wide": true, "app list -o json": false} {
-		for _, doubt := range []string{"", "the controller of ConfigMap home/truce gives no sign of life"} {
+		for _, doubt := range []string{"", "the controller of ConfigMap home/truce seems not to run"} {
 			var out, err bytes.Buffer
 			env := cli.Environment{Out: &out, Err: &err, Program: "truce", Args: append(strings.Fields(args), "-n", "apps"), Getenv: func(string) string { return "" }}
 			cli.Execute(t.Context(), env, cli.Backend{Clusters: oneApp{key: r.App, cr: cr, doubt: doubt}})

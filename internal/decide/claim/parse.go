@@ -296,7 +296,7 @@ func (e Evidence) checkObject() error {
 	case len(e.Versions) == 0:
 		return errors.New("versions: at least one of the object's API versions must be named")
 	case ways != 1:
-		return errors.New("want one of refers, names, namespace: how the object tells whom it writes to")
+		return errors.New("want one of refers, names, namespace: how the object says whom it writes to")
 	case len(e.Names) > 0 && (!e.To.given() || e.To.open()):
 		return errors.New("to: names need the kind of what they name")
 	}

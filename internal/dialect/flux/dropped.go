@@ -90,7 +90,7 @@ func (Definitions) DroppedHint(crd object.Object) string {
 	case 0:
 		return note
 	case 1:
-		return note + ": annotation " + instead[0] + " stands in"
+		return note + ": use annotation " + instead[0] + " instead"
 	}
-	return note + ": annotations " + strings.Join(instead, " and ") + " stand in"
+	return note + ": use annotations " + strings.Join(instead, " and ") + " instead"
 }

@@ -10,10 +10,10 @@ func TestWhatACRDLacksIsSaidWithWhatStandsIn(t *testing.T) {
 	for want, fields := range map[string][]string{
 		"": {"ignoreDifferences", "syncInterval", "remediation", "validation"},
 		"the cluster's CustomResourceDefinition drops spec.syncInterval, spec.validation": {"ignoreDifferences", "remediation"},
-		"the cluster's CustomResourceDefinition drops spec.remediation: annotation truce.dev/remediation stands in": {
+		"the cluster's CustomResourceDefinition drops spec.remediation: use annotation truce.dev/remediation instead": {
 			"ignoreDifferences", "syncInterval", "validation"},
 		"the cluster's CustomResourceDefinition drops spec.ignoreDifferences, spec.syncInterval, spec.remediation, spec.validation: " +
-			"annotations truce.dev/ignore-differences and truce.dev/remediation stand in": nil,
+			"use annotations truce.dev/ignore-differences and truce.dev/remediation instead": nil,
 	} {
 		props := map[string]any{}
 		for _, f := range fields {

@@ -196,8 +196,8 @@ func (r *Workload) judge() {
 	case Free:
 		r.Message = "Git leaves " + count + " to " + who
 	case Unclear:
-		r.Message = fmt.Sprintf("%s wrote %s last, and no record tells whether Git names it", r.Writer, count)
-		r.Remedy = "truce audit in its repository tells"
+		r.Message = fmt.Sprintf("%s wrote %s last, and no record shows whether Git names it", r.Writer, count)
+		r.Remedy = "truce audit in its repository shows it"
 	}
 	for _, n := range r.Claim.Notes {
 		r.Message += "; " + n

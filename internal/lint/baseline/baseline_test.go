@@ -106,7 +106,7 @@ func TestAnEntryThatNobodyFindsIsStale(t *testing.T) {
 }
 
 const written = `# Findings that are known here: truce audit --baseline shows them, and does not fail for them.
-# truce audit --write-baseline writes this file anew; an entry that nothing matches any more is said to be stale.
+# truce audit --write-baseline replaces this file; an entry that nothing matches any more is said to be stale.
 # +argocd:skip-file-rendering
 apiVersion: audit.truce.dev/v1
 kind: Baseline

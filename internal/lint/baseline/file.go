@@ -23,7 +23,7 @@ const (
 
 // fileHeader begins the file. The last line asks Argo CD to leave it out of a directory of manifests.
 const fileHeader = `# Findings that are known here: truce audit --baseline shows them, and does not fail for them.
-# truce audit --write-baseline writes this file anew; an entry that nothing matches any more is said to be stale.
+# truce audit --write-baseline replaces this file; an entry that nothing matches any more is said to be stale.
 # +argocd:skip-file-rendering
 `
 

@@ -283,7 +283,7 @@ func (m *planner) resets(at int) bool {
 }
 
 // errInapplicable says that an edit does not apply to this finding, which needs no message.
-var errInapplicable = errors.New("this cure is not for it")
+var errInapplicable = errors.New("this edit is not for it")
 
 // finding is a finding with the unit that it was made in.
 type finding struct {

@@ -120,7 +120,7 @@ func (m *planner) removeHere(ctx context.Context, f finding) (Fix, error) {
 	c := m.removed(f, r.files)
 	why := "others build on the same base without an autoscaler"
 	if from, remote := upstream.AddressOf(o.File); remote {
-		why = "it comes from " + from.String() + "; the durable cure is upstream"
+		why = "it comes from " + from.String() + "; the lasting fix is upstream"
 	}
 	c.What = fmt.Sprintf("unset %s of %s in %s, since %s", fieldName(f.Path), f.Object, file, why)
 	return c, nil

@@ -126,7 +126,7 @@ func digestOf(data []byte) string {
 // editable says why a file may not be edited: it is another repository's, or an edit of it would be one of something else.
 func (t *tree) editable(name string) error {
 	if upstream.RepositoryRoot(name) != "" {
-		return fmt.Errorf("%s: the cure is upstream, and a newer ref here", upstream.DisplayName(name, 0, 0))
+		return fmt.Errorf("%s: the fix is upstream, and a newer ref here", upstream.DisplayName(name, 0, 0))
 	}
 	if t.linked(name) {
 		return fmt.Errorf("%s is reached through a symbolic link", name)

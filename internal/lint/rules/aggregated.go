@@ -15,7 +15,7 @@ func aggregatedRoleRules() rule {
 		Reason: "The rules of a ClusterRole with an aggregationRule are collected from other roles by a controller of Kubernetes, which applies them by " +
 			"force. The list is one atomic field: what Git says of it, an empty list too, is a conflict at each apply, or takes the rights away " +
 			"until the controller puts them back.",
-		Remedy: "Leave out rules; put what stood there into a ClusterRole of its own that bears the labels which the aggregationRule selects.",
+		Remedy: "Leave out rules; put what stood there into a ClusterRole of its own that has the labels which the aggregationRule selects.",
 		Source: "https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles; " +
 			"measured on kube-apiserver 1.37: a conflict with clusterrole-aggregation-controller over .rules",
 	}, check: (*checker).aggregatedRoleRules}

@@ -14,7 +14,7 @@ func atomicSelector() rule {
 	return rule{Rule: Rule{
 		ID: "atomic-selector", Severity: Warning,
 		Title: "a selector in Git that a controller completes",
-		Reason: "A progressive delivery adds a label to the selector that Git names: rollouts-pod-template-hash, which tells the stable pods from the new " +
+		Reason: "A progressive delivery adds a label to the selector that Git names: rollouts-pod-template-hash, which distinguishes the stable pods from the new " +
 			"ones. A selector is one atomic field. A server-side apply by force (Flux, Argo CD with ServerSideApply) of what Git names therefore " +
 			"takes the label away, and traffic goes to both versions until the controller has put it back. So it is with the label by which Flagger " +
 			"keeps a DaemonSet from all nodes, in the nodeSelector: without it the pods start. Truce enforces Git's labels and keeps " +

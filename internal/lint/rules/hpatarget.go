@@ -55,7 +55,7 @@ func (j *checker) missing(s *scaler) (message, remedy string, sev Severity) {
 	}
 	for _, kind := range scalable {
 		if other := j.met(s, j.byName()[lookupKey{kind, s.Target.Namespace, s.Target.Name}]); len(other) > 0 {
-			return fmt.Sprintf("%s means %s, and nothing describes it; %s (%s) is what bears that name", who, want, other[0].id(), other[0].at()), "write kind: " + kind, ""
+			return fmt.Sprintf("%s means %s, and nothing describes it; %s (%s) is what has that name", who, want, other[0].id(), other[0].at()), "write kind: " + kind, ""
 		}
 	}
 	message = fmt.Sprintf("%s means %s, and nothing in this repository describes it", who, want)

@@ -60,7 +60,7 @@ func writers(s Observed, manager string) string {
 	case slices.Contains(all, manager):
 		return "" // it owns other fields
 	case len(all) == 0:
-		return "; nobody else has written to " + s.Desired.ID().String()
+		return "; no other manager has written to " + s.Desired.ID().String()
 	case q != "":
 		return q
 	}

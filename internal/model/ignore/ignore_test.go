@@ -342,7 +342,7 @@ func TestAManagerMustBeSomebodyElse(t *testing.T) {
 	}
 	want := []string{
 		`r.managedFieldsManagers[1]: "truce": that is truce itself: it owns all that Git names`,
-		`r.managedFieldsManagers[2]: "": names nobody`,
+		`r.managedFieldsManagers[2]: "": names no manager`,
 		`r.managedFieldsManagers[3]: "truce-handover": that is truce itself: it owns all that Git names`,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

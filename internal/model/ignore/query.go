@@ -39,7 +39,7 @@ func (rs Rules) AllQueries() []string {
 }
 
 var (
-	errNobody = errors.New("names nobody")
+	errNoName = errors.New("names no manager")
 	errSelf   = errors.New("that is truce itself: it owns all that Git names")
 )
 
@@ -66,7 +66,7 @@ func (rs Rules) Refused(answers map[string]Answer) []*PartError {
 func nobodyElse(manager string) error {
 	switch manager {
 	case "":
-		return errNobody
+		return errNoName
 	case ownership.Manager, ownership.Handover:
 		return errSelf
 	}

@@ -67,7 +67,7 @@ func (s Subject) describeApp() []string {
 		out = append(out, "It is in observe mode: what truce would do is reported, and nothing is written.")
 	}
 	for _, o := range s.Others {
-		out = append(out, fmt.Sprintf("%s names it too: one of the two must let go of it.", o))
+		out = append(out, fmt.Sprintf("%s names it too: remove it from one of the two.", o))
 	}
 	return append(out, s.describeOwners()...)
 }
@@ -93,9 +93,9 @@ func (s Subject) describeOwners() []string {
 	}
 	switch {
 	case s.Orphan != "" && s.Unsure:
-		out = append(out, fmt.Sprintf("It bears the mark %s=%s: ask those who may read that app.", object.PartOf, s.Orphan))
+		out = append(out, fmt.Sprintf("It has the mark %s=%s: ask those who may read that app.", object.PartOf, s.Orphan))
 	case s.Orphan != "":
-		out = append(out, fmt.Sprintf("It bears the mark %s=%s of an app that is not there any more, or was renamed.", object.PartOf, s.Orphan))
+		out = append(out, fmt.Sprintf("It has the mark %s=%s of an app that is not there any more, or was renamed.", object.PartOf, s.Orphan))
 	}
 	if s.Keeping != "" {
 		out = append(out, s.Keeping)
@@ -173,7 +173,7 @@ func (s Subject) describeWriter(f Field) []string {
 		out = append(out, "managedFields name "+joinTexts(owners)+".")
 	}
 	if slices.ContainsFunc(f.Owners, func(o ownership.Entry) bool { return o.IsApply(ownership.Handover) }) {
-		out = append(out, ownership.Handover+" only holds the value since truce has let go of it: the next write of its claimant takes it over.")
+		out = append(out, ownership.Handover+" only holds the value since truce stopped applying it: the next write of its claimant takes it over.")
 	}
 	return out
 }
@@ -182,10 +182,10 @@ func (s Subject) describeWriter(f Field) []string {
 func (s Subject) describeWrite(f Field) []string {
 	w := f.Writer
 	if w.Name == "" && f.There && len(f.Owners) == 0 && len(f.Findings) == 0 {
-		return []string{"Unknown: managedFields name nobody. It is a default of the API server, admission has set it, or it was scaled while nobody owned it."}
+		return []string{"Unknown: managedFields name no manager. It is a default of the API server, admission has set it, or it was scaled while no manager owned it."}
 	}
 	if w.Name == "" {
-		return append([]string{"Unknown: nobody recorded it."}, w.Because...)
+		return append([]string{"Unknown: there is no record of it."}, w.Because...)
 	}
 	when := "; no time is kept of it"
 	if !w.Time.IsZero() {

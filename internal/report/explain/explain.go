@@ -39,9 +39,9 @@ type Reach string
 
 // The values of Reach.
 const (
-	ReachLive  Reach = "glance" // the object alone, as the cluster holds it
-	ReachField Reach = "told"   // what is needed for the path of the question
-	ReachLines Reach = "lined"  // what Lines needs
+	ReachLive  Reach = "live"  // the object alone, as the cluster holds it
+	ReachField Reach = "field" // what is needed for the path of the question
+	ReachLines Reach = "lines" // what Lines needs
 )
 
 // Subject is one object and all that is known of it. Values of Secrets are masked in all of it.

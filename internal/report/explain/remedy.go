@@ -80,7 +80,7 @@ func (s Subject) forCeded(f Field, x report.Finding) []string {
 	switch {
 	case ok && s.App.Policy.Mode != policy.Observe:
 		return []string{
-			fmt.Sprintf("Delete the field at %s: then there is nothing left to differ. truce lets go of it without a change of its value.", p.String()),
+			fmt.Sprintf("Delete the field at %s: then there is nothing left to differ. truce stops applying it, without a change of its value.", p.String()),
 			unclaim(x),
 		}
 	case ok:

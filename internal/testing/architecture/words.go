@@ -2,6 +2,7 @@ package architecture
 
 import (
 	"go/ast"
+	"go/token"
 	"iter"
 	"path"
 	"regexp"
@@ -189,7 +190,7 @@ func spaced(name string) string {
 // idioms are words for which the field has plainer ones (docs/style.md), and citations of a page that readers do not have.
 var idioms = regexp.MustCompile(`(?i)\b(?:(tells?|telling|told|nobody|somebody|whoever|anew)\b|design §)`)
 
-// plainWords keeps idioms out of comments.
+// plainWords keeps idioms out of comments, and out of the texts that a program prints.
 func plainWords(t tree, report report) {
 	for _, p := range t.pkgs {
 		for _, f := range p.files {
@@ -198,9 +199,14 @@ func plainWords(t tree, report report) {
 			}
 		}
 	}
+	for _, f := range t.written() {
+		for _, word := range f.idiomsOfTexts() {
+			report(f.at(word.at), "a text has %q; say who does what: reports, prints, no user, the caller, again", word.text)
+		}
+	}
 }
 
-// idiom is one of those words, and its comment.
+// idiom is one of those words, and its comment or literal.
 type idiom struct {
 	at   ast.Node
 	text string
@@ -216,6 +222,23 @@ func (f *file) idioms() (found []idiom) {
 	}
 	return found
 }
+
+// idiomsOfTexts returns the idioms of string literals. A regular expression is no text.
+func (f *file) idiomsOfTexts() (found []idiom) {
+	for n := range ast.Preorder(f.syntax) {
+		lit, ok := n.(*ast.BasicLit)
+		if !ok || lit.Kind != token.STRING || strings.Contains(lit.Value, `\b`) {
+			continue
+		}
+		if word := idiomsInTexts.FindString(lit.Value); word != "" {
+			found = append(found, idiom{lit, word})
+		}
+	}
+	return found
+}
+
+// idiomsInTexts are idioms, and the one that has most often come back into messages.
+var idiomsInTexts = regexp.MustCompile(`(?i)\b(?:tells?|telling|told|nobody|somebody|whoever|anew|lets? go of)\b`)
 
 var excuse = regexp.MustCompile("^[\"`](?i:failed|unable|error)\\b")
 

@@ -88,7 +88,7 @@ func TestBadInputHasItsCodeAndSaysWhereItIs(t *testing.T) {
 		{2, "comment.yaml: no objects", []string{"health", "-f", at("comment.yaml")}},
 		{2, "is a directory", []string{"health", "-f", dir}},
 		{0, "", []string{"diff", "-f", ok, "--live", ok}},
-		{0, "nobody knows who wrote the fields of 1 of the live objects", []string{"diff", "-f", ok, "--live", ok}},
+		{0, "it is unknown who wrote the fields of 1 of the live objects", []string{"diff", "-f", ok, "--live", ok}},
 		{1, "1 difference", []string{"diff", "-f", at("values.yaml"), "--live", ok}},
 	} {
 		if got := run(t, "", c.args...); got.code != c.code || !strings.Contains(got.err, c.says) {

@@ -111,7 +111,7 @@ func (c comparison) doubts(subjects []adhoc.Subject, live int) {
 		c.note("not compared, since Git does not describe them: %d of the live objects", live)
 	}
 	if unowned > 0 {
-		c.note("nobody knows who wrote the fields of %d of the live objects: they have no managedFields (kubectl get -o yaml --show-managed-fields)", unowned)
+		c.note("it is unknown who wrote the fields of %d of the live objects: they have no managedFields (kubectl get -o yaml --show-managed-fields)", unowned)
 	}
 }
 

@@ -272,7 +272,7 @@ func otherControllerFindings(f Facts) []Finding {
 		out = append(out, finding)
 	}
 	for _, a := range f.Apps {
-		out = append(out, Finding{checkOthers, Problem, a.Name, "truce enforces it, and " + a.Writer + " has written its status last", "truce adopt says who has not let go; truce.dev/mode: observe ends it"})
+		out = append(out, Finding{checkOthers, Problem, a.Name, "truce enforces it, and " + a.Writer + " has written its status last", "truce adopt says which controller still works on it; truce.dev/mode: observe ends it"})
 	}
 	if len(out) == 0 {
 		return []Finding{{checkOthers, OK, "", "neither Flux nor Argo CD applies apps", ""}}

@@ -130,7 +130,7 @@ func startEmbedded(ctx context.Context, cfg Config, endpoint string) (*embed.Etc
 		return nil, fmt.Errorf("etcd in %s: %w", cfg.Dir, context.Cause(ctx))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("data in %s is damaged: %s; put it back, or remove the whole directory to start anew", cfg.Dir, last.or(err.Error()))
+		return nil, fmt.Errorf("data in %s is damaged: %s; put it back, or remove the whole directory to start from nothing", cfg.Dir, last.or(err.Error()))
 	}
 	return e, nil
 }

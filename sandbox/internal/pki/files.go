@@ -13,7 +13,7 @@ import (
 // damaged says which file cannot be used and what to do about it. A new one in
 // its place would make every credential and token handed out earlier worthless.
 func damaged(file string, cause error) error {
-	return fmt.Errorf("%s is damaged: %w; put it back, or remove the whole directory to start anew", file, cause)
+	return fmt.Errorf("%s is damaged: %w; put it back, or remove the whole directory to start from nothing", file, cause)
 }
 
 // noneExists reports whether none of the files exists.
