@@ -281,12 +281,13 @@ func digitsOf(revision string) string {
 	return digits[:min(12, len(digits))]
 }
 
-// chartDirectory is the directory of the chart: the app's path, or where an archive has one directory at its top, as charts have, that one.
+// chartDirectory is the directory of the chart: of an archive the one that has the chart, else the app's path and no other: where that has no chart, another
+// chart of the source is not what was asked for, and would take the place of the release.
 func chartDirectory(files source.Tree, a app.App) (string, error) {
-	if a.Path != "." {
-		return a.Path, layout.CheckDirectory(files, a.Path)
+	if a.Release.Packed {
+		return chartfile.DirectoryOf(files)
 	}
-	return chartfile.DirectoryOf(files)
+	return a.Path, layout.CheckDirectory(files, a.Path)
 }
 
 // reportRelease reports the newest release, what was done last, and how the releases before have ended.

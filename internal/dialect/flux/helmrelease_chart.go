@@ -24,7 +24,7 @@ func (r *reading) chartSource(a *app.App, hr helmv2.HelmRelease) {
 		a.Source = app.SourceKey{Kind: ref.Kind, Namespace: cmp.Or(ref.Namespace, hr.Namespace), Name: ref.Name}
 		switch ref.Kind {
 		case ociRepository, externalArtifact:
-			a.Release.Version = release.WithDigest
+			a.Release.Version, a.Release.Packed = release.WithDigest, true
 		case helmChart:
 		default:
 			r.Problem("spec.chartRef.kind", "want HelmChart, OCIRepository or ExternalArtifact, not %q", ref.Kind)
@@ -55,7 +55,7 @@ func (r *reading) chartTemplate(a *app.App, hr helmv2.HelmRelease) {
 	switch ref.Kind {
 	case helmRepository:
 		r.helmReference("spec.chart.spec", spec.Chart, spec.Version)
-		a.Source.Chart, a.Source.Version = spec.Chart, strings.TrimSpace(spec.Version)
+		a.Source.Chart, a.Source.Version, a.Release.Packed = spec.Chart, strings.TrimSpace(spec.Version), true
 		if v := spec.Verify; v != nil {
 			a.Source.Verify = r.chartSignatures("spec.chart.spec.verify", v.Provider, v.SecretRef, nil)
 		}

@@ -114,3 +114,21 @@ func TestTheFormerReleaseIsOfAnotherNameOrNamespace(t *testing.T) {
 		}
 	}
 }
+
+// TestTheChartOfARepositoryOfFilesIsNotSearchedFor: only an archive has its chart in a directory that no field names.
+func TestTheChartOfARepositoryOfFilesIsNotSearchedFor(t *testing.T) {
+	for spec, want := range map[string]string{
+		"{chart: {spec: {chart: ., sourceRef: {kind: GitRepository, name: r}}}}":                  ". false",
+		"{chart: {spec: {chart: ./, sourceRef: {kind: Bucket, name: r}}}}":                        ". false",
+		"{chart: {spec: {chart: charts/web, sourceRef: {kind: GitRepository, name: r}}}}":         "charts/web false",
+		"{chart: {spec: {chart: web, version: 1.x, sourceRef: {kind: HelmRepository, name: r}}}}": ". true",
+		"{chartRef: {kind: OCIRepository, name: r}}":                                              ". true",
+		"{chartRef: {kind: ExternalArtifact, name: r}}":                                           ". true",
+		"{chartRef: {kind: HelmChart, name: r}}":                                                  ". false",
+	} {
+		a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"), policy.Policy{})
+		if got := fmt.Sprint(a.Path, " ", a.Release.Packed); got != want {
+			t.Errorf("%s: %s, want %s", spec, got, want)
+		}
+	}
+}

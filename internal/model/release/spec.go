@@ -28,6 +28,8 @@ type Spec struct {
 	Renamed remedy.Renamed `json:",omitempty"`
 	// Version says what is appended to the version of the chart.
 	Version VersionSource
+	// Packed says that the source is the archive of one chart, which has the chart at its top or in a directory there. Else the chart is at the app's path.
+	Packed bool `json:",omitempty"`
 	// Known are the digests of the releases that truce has stored, by revision, as the custom resource remembers them.
 	Known map[int]string
 	// Newest is the newest release of this name that the custom resource remembers, stored or not: what it is of, and its Status. It is nil for none.

@@ -39,7 +39,8 @@ const longestFile = 1 << 20
 
 var errNoChart = errors.New("the artifact holds no Helm chart: no Chart.yaml at its top, nor in a directory there")
 
-// DirectoryOf returns the directory of the chart in files at whose top it is, or which have it in one directory there, as archives of charts do.
+// DirectoryOf returns the directory of the chart in files at whose top it is, or which have it in one directory there, as archives of charts do. Several
+// directories with a chart are an error: none of them is the one that is meant.
 func DirectoryOf(files fs.FS) (string, error) {
 	if _, err := fs.Stat(files, FileName); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return ".", err
@@ -48,12 +49,20 @@ func DirectoryOf(files fs.FS) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	found := ""
 	for _, e := range entries {
-		if _, err := fs.Stat(files, path.Join(e.Name(), FileName)); err == nil {
-			return e.Name(), nil
+		switch _, err := fs.Stat(files, path.Join(e.Name(), FileName)); {
+		case err != nil:
+			continue
+		case found != "":
+			return "", fmt.Errorf("the artifact holds several Helm charts, in %q and %q: want the archive of one", found, e.Name())
 		}
+		found = e.Name()
 	}
-	return "", errNoChart
+	if found == "" {
+		return "", errNoChart
+	}
+	return found, nil
 }
 
 // ReadMetadata reads the Chart.yaml of a directory.

@@ -74,7 +74,7 @@ func TestTheArtifactOfAHelmChart(t *testing.T) {
 		"a chart without a name":          {choice: Choice{Directory: "nameless"}, reason: source.ChartReference},
 		"a chart without a version":       {choice: Choice{Directory: "versionless"}, reason: source.ChartReference},
 		"a Chart.yaml that is too large":  {choice: Choice{Directory: "large"}, reason: source.ChartReference},
-		"the first chart of an archive":   {choice: Choice{}, reason: source.ChartReference}, // the first one at the top is broken
+		"an archive of several charts":    {choice: Choice{}, reason: source.ChartReference},
 	} {
 		got, err := c.choice.Of(artifactOf("1.2.3"))
 		var known *source.Error
