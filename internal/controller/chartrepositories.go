@@ -18,7 +18,7 @@ import (
 )
 
 // ChartRepositories know how repositories of charts are reached: for a HelmRelease as the HelmRepository of its home says that has their URL, for an
-// Application with the Secret of Argo CD there that is for that URL; else without credentials. Without a Cluster there are none.
+// Application with the Secret of Argo CD there that is for that URL and its AppProject; else without credentials. Without a Cluster there are none.
 type ChartRepositories struct{ Cluster *cluster.Client }
 
 // SpecOf implements dependencies.Repositories.
@@ -28,7 +28,7 @@ func (r ChartRepositories) SpecOf(ctx context.Context, home object.ID, d chartfi
 	case err != nil || r.Cluster == nil:
 		return out, err
 	case home.Kind == registry.Applications.Kind:
-		return r.asApplication(ctx, home.Namespace, d)
+		return r.asApplication(ctx, home, d)
 	case home.Kind == "HelmRelease":
 		return r.asRelease(ctx, home.Namespace, d, out)
 	}
@@ -36,8 +36,8 @@ func (r ChartRepositories) SpecOf(ctx context.Context, home object.ID, d chartfi
 }
 
 // asApplication fetches a chart as if it were the source of an Application.
-func (r ChartRepositories) asApplication(ctx context.Context, namespace string, d chartfile.Dependency) (source.Spec, error) {
-	read, cr := argocd.Repositories{}, argocd.ChartOf(namespace, d.Repository, d.Name, cmp.Or(d.Version, "*"))
+func (r ChartRepositories) asApplication(ctx context.Context, home object.ID, d chartfile.Dependency) (source.Spec, error) {
+	read, cr := argocd.Repositories{}, argocd.ChartOf(home, d.Repository, d.Name, cmp.Or(d.Version, "*"))
 	s := read.Source(cr)
 	if err := refusalOf(s); err != nil {
 		return source.Spec{}, err

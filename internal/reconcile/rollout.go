@@ -103,6 +103,7 @@ func partsKey(parts []app.Part) string {
 	parts = slices.Clone(parts)
 	for i := range parts {
 		parts[i].Source.Revision = "" // the commits say more
+		parts[i].Source.Project = ""  // with whose credentials they were fetched changes nothing of them
 	}
 	text, err := json.Marshal(parts)
 	if err != nil {

@@ -36,8 +36,8 @@ type Request struct {
 	Parts []Request
 	// Prefix is put in front of the names of the files of a part, where those are not in the tree of all.
 	Prefix string
-	// Home is the kind of the app that is rendered, and the namespace of what it reads beside files, without a name: that gives the credentials for
-	// charts that the chart depends on, and says how kustomizations are built. The zero value has none.
+	// Home is the kind of the app that is rendered, and the namespace of what it reads beside files, with the name of its AppProject, if it has one: that gives
+	// the credentials for charts that the chart depends on, and says how kustomizations are built. The zero value has none.
 	Home object.ID
 	// Inflate, if set, renders the charts that kustomizations name, as kustomize build --enable-helm does; nil refuses them. Of its
 	// fields KubeVersion and APIVersions are read: what the charts see of the cluster. Empty ones are what the kustomizations say, or else what Helm knows.

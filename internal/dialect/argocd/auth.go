@@ -17,38 +17,67 @@ const (
 	manyRepository = "repo-creds"
 )
 
-// repositorySecrets chooses the Secret with the credentials for an address.
-func repositorySecrets(address string) dialect.SecretSelector {
+// repositorySecrets chooses the Secret with the credentials for an address, as an Application of a project has them: the repository's own, else that of many
+// repositories.
+func repositorySecrets(address, project string) dialect.SecretSelector {
 	return dialect.SecretSelector{
 		Selector: secretType + " in (" + oneRepository + "," + manyRepository + ")",
 		Choose: func(secrets []object.Object) object.Object {
-			var best object.Object
-			longest := -1
-			for _, s := range secrets {
-				if n := secretRank(address, s); n > longest {
-					best, longest = s, n
-				}
+			own := bestSecret(secrets, func(s object.Object) int { return ownRank(address, project, s) })
+			if own != nil {
+				return own
 			}
-			return best
+			return bestSecret(secrets, func(s object.Object) int { return sharedRank(address, s) })
 		},
 	}
 }
 
-// secretRank returns how much of the address a Secret is about; -1 for another one. A repository's own Secret goes before all others.
-func secretRank(address string, secret object.Object) int {
-	text, _ := secret.At("data", "url").(string)
-	data, err := base64.StdEncoding.DecodeString(text)
+// bestSecret returns the Secret of the highest rank, of several the first; nil where all have a negative one.
+func bestSecret(secrets []object.Object, rank func(object.Object) int) object.Object {
+	var best object.Object
+	highest := -1
+	for _, s := range secrets {
+		if n := rank(s); n > highest {
+			best, highest = s, n
+		}
+	}
+	return best
+}
+
+// ownRank returns whether a Secret is the repository's own: first that of the project, then that of no project; -1 for another one. A Secret of another
+// project is for that alone (docs/user-guide/projects.md of argo-cd, project scoped repositories).
+func ownRank(address, project string, secret object.Object) int {
 	kind, _ := secret.Label(secretType)
-	at := plainAddress(string(data))
+	of := secretText(secret, "project")
 	switch {
-	case err != nil || at == "":
+	case kind != oneRepository || plainAddress(address) == "" || plainAddress(secretText(secret, "url")) != plainAddress(address):
 		return -1
-	case kind == oneRepository && at == plainAddress(address):
-		return len(address) + 1
-	case kind == manyRepository && len(at) >= hostEnd(plainAddress(address)) && strings.HasPrefix(plainAddress(address), at):
+	case of == project:
+		return 1
+	case of == "":
+		return 0
+	}
+	return -1
+}
+
+// sharedRank returns how much of the address a Secret of many repositories is about; -1 for another one.
+func sharedRank(address string, secret object.Object) int {
+	kind, _ := secret.Label(secretType)
+	at := plainAddress(secretText(secret, "url"))
+	if kind == manyRepository && at != "" && len(at) >= hostEnd(plainAddress(address)) && strings.HasPrefix(plainAddress(address), at) {
 		return len(at)
 	}
 	return -1
+}
+
+// secretText returns what a Secret has at a key; empty for nothing, and for what is no base64.
+func secretText(secret object.Object, key string) string {
+	text, _ := secret.At("data", key).(string)
+	data, err := base64.StdEncoding.DecodeString(text)
+	if err != nil {
+		return ""
+	}
+	return string(data)
 }
 
 // hostEnd is where the host and port of an address end: credentials are for whole hosts, so that those for https://a.example are not for

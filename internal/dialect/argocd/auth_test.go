@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -31,12 +33,69 @@ func TestTheSecretThatSaysMostOfTheAddressIsChosen(t *testing.T) {
 		"git@scp.example:shop/web.git": "scp", "git@scp.example.evil.example:shop": "", "oci://registry.example/charts": "registry", "registry.example/charts2": "registry",
 	} {
 		got := ""
-		if s := repositorySecrets(address).Choose(all); s != nil {
+		if s := repositorySecrets(address, "default").Choose(all); s != nil {
 			got = s.Name()
 		}
 		if got != want {
 			t.Errorf("%s: Secret %q, want %q", address, got, want)
 		}
+	}
+}
+
+// with returns the Secret with more keys.
+func with(s object.Object, data map[string]string) object.Object {
+	all, _ := s["data"].(map[string]any)
+	for key, text := range data {
+		all[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	return s
+}
+
+// TestASecretOfAProjectIsForItAlone: an Application of another project has the repository's Secret of no project, or that of many repositories.
+func TestASecretOfAProjectIsForItAlone(t *testing.T) {
+	of := func(name, url, project string) object.Object {
+		return with(secret(name, "repository", url), map[string]string{"project": project})
+	}
+	all := []object.Object{
+		of("a", "https://git.example/web", "a"), of("b", "https://git.example/web", "b"), of("both", "https://git.example/shop", "a"),
+		secret("open", "repository", "https://git.example/shop"), of("alone", "https://charts.example", "a"),
+		secret("template", "repo-creds", "https://git.example"),
+	}
+	for address, want := range map[string]map[string]string{
+		"https://git.example/web":  {"a": "a", "b": "b", "default": "template"},
+		"https://git.example/shop": {"a": "both", "b": "open", "default": "open"},
+		"https://charts.example":   {"a": "alone", "b": "", "default": ""},
+	} {
+		for project, want := range want {
+			got := ""
+			if s := repositorySecrets(address, project).Choose(all); s != nil {
+				got = s.Name()
+			}
+			if got != want {
+				t.Errorf("%s, project %s: Secret %q, want %q", address, project, got, want)
+			}
+		}
+	}
+}
+
+// TestTheSourceOfAProjectIsItsOwn: what was fetched with the Secret of one project is not handed to another one. The default project's key is that of before.
+func TestTheSourceOfAProjectIsItsOwn(t *testing.T) {
+	of := func(spec string) app.SourceKey {
+		cr := parse(t, "metadata: {namespace: argocd}\nspec: "+spec)
+		key := Repositories{}.Source(cr).Key
+		if a := (Applications{}).App(cr, policy.Policy{}); a.Source != key && len(a.Parts) == 0 {
+			t.Errorf("%s: the app reads %v, the source is %v", spec, a.Source, key)
+		}
+		return key
+	}
+	one, two, open := of("{project: a, source: {repoURL: https://git.example/web, path: .}}"), of("{project: b, source: {repoURL: https://git.example/web, path: .}}"),
+		of("{project: default, source: {repoURL: https://git.example/web, path: .}}")
+	if one == two || one == open || open != of("{source: {repoURL: https://git.example/web, path: .}}") || open.Project != "" || one.String() != open.String() {
+		t.Errorf("the keys are %+v, %+v and %+v", one, two, open)
+	}
+	chart := Repositories{}.Source(ChartOf(object.ID{Namespace: "argocd", Name: "a"}, "https://charts.example", "web", "1.x"))
+	if chart.Key.Project != "a" || chart.Key.Namespace != "argocd" {
+		t.Errorf("a chart that another one depends on is of %+v", chart.Key)
 	}
 }
 

@@ -56,10 +56,11 @@ var (
 	chartForm    = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)*$`)
 )
 
-// ChartOf is an Application of which the source is a chart, and which says nothing else: Repositories read it like any other.
-func ChartOf(namespace, repository, chart, version string) object.Object {
+// ChartOf is an Application of which the source is a chart, and which says nothing else: Repositories read it like any other. It is in the namespace of home,
+// and of the AppProject that is the name of that.
+func ChartOf(home object.ID, repository, chart, version string) object.Object {
 	from := map[string]any{"repoURL": repository, "chart": chart, "targetRevision": version}
-	return object.Object{"metadata": map[string]any{"namespace": namespace}, "spec": map[string]any{"source": from}}
+	return object.Object{"metadata": map[string]any{"namespace": home.Namespace}, "spec": map[string]any{"project": home.Name, "source": from}}
 }
 
 // chartSpecOf says what to fetch for a source at its revision.

@@ -1,6 +1,7 @@
 package argocd
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -25,7 +27,7 @@ func (r *reading) source(a *app.App, spec applicationSpec) {
 		return
 	}
 	s, at := r.oneSource(spec)
-	a.Source = sourceKey(a.Key.Namespace, s)
+	a.Source = sourceKey(a.Member, s)
 	if s.Ref != "" {
 		r.Unsupported(at+".ref", "it is the only source; want spec.sources with those that read it")
 	}
@@ -69,12 +71,15 @@ func (r *reading) spoilt(at string) bool {
 	return r.HasProblemWithin(at) || at == "spec.source" && (r.HasProblemWithin("spec.sources") || r.HasProblemWithin("spec.sourceHydrator"))
 }
 
-// sourceKey names an inline source. Its name is the address without the credentials that it may hold: it stands in messages. Two
-// addresses that differ in their credentials alone have different keys all the same.
-func sourceKey(namespace string, s applicationSource) (key app.SourceKey) {
-	key = app.SourceKey{Kind: repository, Namespace: namespace, Name: s.RepoURL, Revision: s.TargetRevision}
+// sourceKey names an inline source of an Application. Its name is the address without the credentials that it may hold: it stands in messages. Two
+// addresses that differ in their credentials alone have different keys all the same, and so have those of two projects, which may have different Secrets.
+func sourceKey(of project.Member, s applicationSource) (key app.SourceKey) {
+	key = app.SourceKey{Kind: repository, Namespace: of.Namespace, Name: s.RepoURL, Revision: s.TargetRevision}
 	if key.Revision == "" {
 		key.Revision = "HEAD"
+	}
+	if of.Project != project.Default {
+		key.Project = of.Project
 	}
 	defer func() {
 		if s.Chart != "" {
@@ -189,8 +194,8 @@ func (r *reading) layout(a *app.App, at string, s applicationSource) {
 func (f Repositories) Source(cr object.Object) dialect.Source {
 	r := &reading{}
 	s := dialect.Source{UID: cr.UID(), Generation: cr.Generation(), Interval: interval, Timeout: source.DefaultTimeout}
-	from := r.inline(cr, f.Key)
-	s.Key, s.SecretSelector = sourceKey(cr.Namespace(), from), repositorySecrets(from.RepoURL)
+	from, key := r.inline(cr, f.Key)
+	s.Key, s.SecretSelector = key, repositorySecrets(from.RepoURL, cmp.Or(key.Project, project.Default))
 	s.Problems = r.Problems
 	return s
 }
@@ -198,33 +203,33 @@ func (f Repositories) Source(cr object.Object) dialect.Source {
 // ForKey returns what reads that source of an Application; another revision of one is the same source.
 func (Repositories) ForKey(key app.SourceKey) dialect.Sources { return Repositories{Key: key} }
 
-// inline reads a source alone: what else is wrong is no fault of it.
-func (r *reading) inline(cr object.Object, key app.SourceKey) applicationSource {
+// inline reads a source alone, and its key: what else is wrong is no fault of it.
+func (r *reading) inline(cr object.Object, key app.SourceKey) (applicationSource, app.SourceKey) {
 	var spec applicationSpec
 	r.Fields("spec", cr["spec"], &spec)
 	s, at := r.oneSource(spec)
+	member := memberOf(cr, spec)
 	for i, other := range spec.Sources {
-		if key != (app.SourceKey{}) && sourceKey(cr.Namespace(), other).Name == key.Name {
+		if key != (app.SourceKey{}) && sourceKey(member, other).Name == key.Name {
 			s, at = other, fmt.Sprintf("spec.sources[%d]", i)
 			break
 		}
 	}
 	r.unsupported(at, s)
 	r.Problems = slices.DeleteFunc(r.Problems, func(p app.Problem) bool { return p.Field != "spec" && !strings.HasPrefix(p.Field, "spec.source") })
-	return s
+	return s, sourceKey(member, s)
 }
 
 // Spec says what to fetch. Its Ref follows the target revision; who asks for another one puts it in its place.
 func (f Repositories) Spec(cr object.Object, secrets source.Secrets) (source.Spec, error) {
 	r := &reading{}
-	s := r.inline(cr, f.Key)
+	s, key := r.inline(cr, f.Key)
 	if len(r.Problems) > 0 {
 		return source.Spec{}, &source.Error{
-			Op: "read", Subject: sourceKey(cr.Namespace(), s).String(), Reason: source.URLInvalid,
+			Op: "read", Subject: key.String(), Reason: source.URLInvalid,
 			Err: errors.New(r.Problems[0].Field + ": " + r.Problems[0].Reason),
 		}
 	}
-	key := sourceKey(cr.Namespace(), s)
 	out := chartSpecOf(s, key.Revision, secrets.Main)
 	var lack string
 	if out.Auth, lack = readAuth(secrets.Main); lack != "" {

@@ -38,7 +38,7 @@ func partDir(index int) string { return fmt.Sprintf("sources.%d", index) }
 
 // part reads one of several sources.
 func (r *reading) part(a app.App, s sourceAt) app.Part {
-	p := app.Part{Source: sourceKey(a.Key.Namespace, s.applicationSource), Field: s.at, Dir: s.dir, IsPackaged: s.Chart != ""}
+	p := app.Part{Source: sourceKey(a.Member, s.applicationSource), Field: s.at, Dir: s.dir, IsPackaged: s.Chart != ""}
 	if s.Ref != "" && s.Path == "" && s.Chart == "" {
 		r.unsupported(s.at, s.applicationSource)
 		p.FilesOnly, p.Path = true, s.dir

@@ -36,7 +36,7 @@ type Key struct {
 func (k Key) String() string { return k.Kind + " " + k.Namespace + "/" + k.Name }
 
 // SourceKey names what says where the files come from: a custom resource, or for an app that says it itself the address, which
-// all apps of the namespace share that read it.
+// all apps of the namespace and the AppProject share that read it.
 type SourceKey struct {
 	Kind, Namespace, Name string
 	// Revision is what to read instead of what the source itself follows: HEAD, a branch, a tag, a range of versions, a full
@@ -46,6 +46,8 @@ type SourceKey struct {
 	// of versions, and empty for the newest. Verify says which signatures it must have.
 	Chart, Version string
 	Verify         signing.Wanted
+	// Project is the AppProject with whose credentials it is fetched; empty for the default one, and for a source with a custom resource.
+	Project string `json:",omitempty"`
 }
 
 // IsOwn reports whether the key is that of a custom resource, and of no revision or chart of it.

@@ -42,7 +42,11 @@ func (p Part) Fault(err error) error { return fmt.Errorf("%s (%s): %w", p.Field,
 func (a App) WithParts(parts []Part) App {
 	sum := sha256.New()
 	for _, p := range parts {
-		fmt.Fprintf(sum, "%q\n", []string{p.Source.Kind, p.Source.Namespace, p.Source.Name, p.Source.Revision})
+		of := []string{p.Source.Kind, p.Source.Namespace, p.Source.Name, p.Source.Revision}
+		if p.Source.Project != "" {
+			of = append(of, p.Source.Project)
+		}
+		fmt.Fprintf(sum, "%q\n", of)
 	}
 	a.Parts = parts
 	a.Source = SourceKey{Kind: joinedSources, Namespace: a.Key.Namespace, Name: a.Key.Name, Version: hex.EncodeToString(sum.Sum(nil)[:6])}

@@ -42,7 +42,7 @@ func RequestOf(files source.Tree, a app.App) (render.Request, app.Layout, error)
 	q := render.Request{Files: files, Path: a.Path, Namespace: a.Namespace, Overlay: a.Overlay}
 	switch {
 	case a.Release == nil:
-		q.Home = object.ID{Kind: a.Key.Kind, Namespace: a.Key.Namespace}
+		q.Home = object.ID{Kind: a.Key.Kind, Namespace: a.Key.Namespace, Name: a.Member.Project}
 	case a.Source.Chart == "":
 		q.Home = object.ID{Kind: a.Key.Kind, Namespace: a.Source.Namespace}
 	}
