@@ -83,7 +83,7 @@ type Source struct {
 // SecretSelector finds a Secret where none is named: among those of the namespace that bear labels. Its zero value looks for none.
 type SecretSelector struct {
 	Selector string
-	// Choose returns one of the Secrets, nil for none of them.
+	// Choose returns one of the Secrets, or what several of them say together under the name of the one with the credentials; nil for none of them.
 	Choose func([]object.Object) object.Object
 }
 

@@ -2,6 +2,8 @@ package argocd
 
 import (
 	"encoding/base64"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/dialect"
@@ -17,17 +19,17 @@ const (
 	manyRepository = "repo-creds"
 )
 
-// repositorySecrets chooses the Secret with the credentials for an address, as an Application of a project has them: the repository's own, else that of many
-// repositories.
+// repositorySecrets chooses the Secret with the credentials for an address, as an Application of a project has them: the repository's own. Where it has none,
+// or one without credentials, it has those of the Secret of many repositories.
 func repositorySecrets(address, project string) dialect.SecretSelector {
 	return dialect.SecretSelector{
 		Selector: secretType + " in (" + oneRepository + "," + manyRepository + ")",
 		Choose: func(secrets []object.Object) object.Object {
 			own := bestSecret(secrets, func(s object.Object) int { return ownRank(address, project, s) })
-			if own != nil {
+			if own != nil && hasCredentials(own) {
 				return own
 			}
-			return bestSecret(secrets, func(s object.Object) int { return sharedRank(address, s) })
+			return inherit(own, bestSecret(secrets, func(s object.Object) int { return sharedRank(address, s) }))
 		},
 	}
 }
@@ -68,6 +70,36 @@ func sharedRank(address string, secret object.Object) int {
 		return len(at)
 	}
 	return -1
+}
+
+// hasCredentials reports whether a repository's own Secret has any (Repository.HasCredentials of argo-cd).
+func hasCredentials(secret object.Object) bool {
+	keys := []string{"username", "password", "bearerToken", "sshPrivateKey", "tlsClientCertData", "githubAppPrivateKey"}
+	return slices.ContainsFunc(keys, func(key string) bool { return secretText(secret, key) != "" }) || secretText(secret, "useAzureWorkloadIdentity") == "true"
+}
+
+// inheritedKeys are those that a repository without credentials has from the Secret of many repositories, where its own Secret does not say them.
+var inheritedKeys = []string{
+	"username", "password", "bearerToken", "sshPrivateKey", "sshKnownHosts", "tlsClientCertData", "tlsClientCertKey", "githubAppID", "githubAppInstallationID",
+	"githubAppPrivateKey", "githubAppEnterpriseBaseUrl", "gcpServiceAccountKey", "useAzureWorkloadIdentity", "proxy", "noProxy", "insecureOCIForceHttp",
+}
+
+// inherit returns what a repository's own Secret says, with the credentials of another one, under the name of that; either may be nil.
+func inherit(own, from object.Object) object.Object {
+	switch {
+	case own == nil:
+		return from
+	case from == nil:
+		return own
+	}
+	said, _ := own["data"].(map[string]any)
+	data := maps.Clone(said)
+	for _, key := range inheritedKeys {
+		if text, there := from.At("data", key).(string); there && secretText(own, key) == "" {
+			data[key] = text
+		}
+	}
+	return object.Object{"metadata": from["metadata"], "data": data}
 }
 
 // secretText returns what a Secret has at a key; empty for nothing, and for what is no base64.

@@ -22,7 +22,7 @@ func secret(name, kind, url string) object.Object {
 func TestTheSecretThatSaysMostOfTheAddressIsChosen(t *testing.T) {
 	all := []object.Object{
 		secret("all", "repo-creds", "https://git.example/"), secret("shop", "repo-creds", "https://git.example/shop"),
-		secret("web", "repository", "https://git.example/shop/web"), secret("we", "repository", "https://git.example/shop/we"),
+		presenting(secret("web", "repository", "https://git.example/shop/web")), presenting(secret("we", "repository", "https://git.example/shop/we")),
 		secret("half", "repo-creds", "https://half"), secret("port", "repo-creds", "https://port.example:8443"), secret("scp", "repo-creds", "git@scp.example"),
 		secret("registry", "repo-creds", "registry.example/charts"), secret("none", "repo-creds", ""), secret("cluster", "cluster", "https://git.example/shop/cart"),
 	}
@@ -51,14 +51,19 @@ func with(s object.Object, data map[string]string) object.Object {
 	return s
 }
 
+// presenting returns the Secret with credentials.
+func presenting(s object.Object) object.Object {
+	return with(s, map[string]string{"username": "u", "password": "p"})
+}
+
 // TestASecretOfAProjectIsForItAlone: an Application of another project has the repository's Secret of no project, or that of many repositories.
 func TestASecretOfAProjectIsForItAlone(t *testing.T) {
 	of := func(name, url, project string) object.Object {
-		return with(secret(name, "repository", url), map[string]string{"project": project})
+		return with(presenting(secret(name, "repository", url)), map[string]string{"project": project})
 	}
 	all := []object.Object{
 		of("a", "https://git.example/web", "a"), of("b", "https://git.example/web", "b"), of("both", "https://git.example/shop", "a"),
-		secret("open", "repository", "https://git.example/shop"), of("alone", "https://charts.example", "a"),
+		presenting(secret("open", "repository", "https://git.example/shop")), of("alone", "https://charts.example", "a"),
 		secret("template", "repo-creds", "https://git.example"),
 	}
 	for address, want := range map[string]map[string]string{
@@ -74,6 +79,34 @@ func TestASecretOfAProjectIsForItAlone(t *testing.T) {
 			if got != want {
 				t.Errorf("%s, project %s: Secret %q, want %q", address, project, got, want)
 			}
+		}
+	}
+}
+
+// TestARepositoryWithoutCredentialsHasThoseOfMany: a repository's own Secret that says only how it is reached does not hide the template with the credentials.
+func TestARepositoryWithoutCredentialsHasThoseOfMany(t *testing.T) {
+	const address = "https://git.example/web"
+	bare := with(secret("bare", "repository", address), map[string]string{"type": "git", "proxy": "http://own.example", "password": ""})
+	template := with(secret("template", "repo-creds", "https://git.example"), map[string]string{
+		"username": "u", "password": "p", "proxy": "http://proxy.example", "noProxy": "a.example", "type": "helm",
+	})
+	chosen := repositorySecrets(address, "default").Choose([]object.Object{bare, template})
+	got := []string{chosen.Name()}
+	for _, key := range []string{"url", "type", "username", "password", "proxy", "noProxy"} {
+		got = append(got, secretText(chosen, key))
+	}
+	if diff := cmp.Diff([]string{"template", address, "git", "u", "p", "http://own.example", "a.example"}, got); diff != "" {
+		t.Errorf("both (-want +got):\n%s", diff)
+	}
+	if got := repositorySecrets(address, "default").Choose([]object.Object{bare}); got.Name() != "bare" {
+		t.Errorf("without a template: Secret %q", got.Name())
+	}
+	for key, text := range map[string]string{
+		"username": "u", "bearerToken": "t", "sshPrivateKey": "k", "tlsClientCertData": "c", "githubAppPrivateKey": "k", "useAzureWorkloadIdentity": "true",
+	} {
+		own := with(secret("own", "repository", address), map[string]string{key: text})
+		if got := repositorySecrets(address, "default").Choose([]object.Object{template, own}); got.Name() != "own" || secretText(got, "password") != "" {
+			t.Errorf("a Secret with %s: %q, want its own credentials alone", key, got.Name())
 		}
 	}
 }
