@@ -15,12 +15,13 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Credentials reads the Secrets that a source names or chooses. One that is not there is absent from the answer: the dialect says which one is
-// missing. That the service account is not there is a *source.Error.
+// Credentials reads the Secrets that a source names or chooses, and its Settings. One that is not there is absent from the answer: the dialect says which one
+// is missing. That the service account is not there is a *source.Error.
 func Credentials(ctx context.Context, c *cluster.Client, s dialect.Source) (source.Secrets, error) {
-	var out source.Secrets
-	if s.Secret == "" && s.SecretSelector.Choose == nil && len(s.OtherSecrets) == 0 && s.ServiceAccount == "" {
-		return out, nil
+	settings, err := settingsOf(ctx, c, s)
+	out := source.Secrets{Settings: settings}
+	if err != nil || s.Secret == "" && s.SecretSelector.Choose == nil && len(s.OtherSecrets) == 0 && s.ServiceAccount == "" {
+		return out, err
 	}
 	secrets, err := resourcesIn(c, "Secret", s.Key.Namespace)
 	if err != nil {
@@ -55,6 +56,33 @@ func secretNamed(ctx context.Context, secrets dynamic.ResourceInterface, s diale
 		return nil, "", fmt.Errorf("read Secret %s/%s: %w", s.Key.Namespace, name, err)
 	}
 	return secretData(u.Object)
+}
+
+// settingsOf reads the ConfigMaps that say how the servers of a source are verified. One that is not there is left out.
+func settingsOf(ctx context.Context, c *cluster.Client, s dialect.Source) (map[string]map[string]string, error) {
+	if len(s.Settings) == 0 {
+		return nil, nil
+	}
+	configMaps, err := resourcesIn(c, "ConfigMap", s.Key.Namespace)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]map[string]string{}
+	for _, name := range s.Settings {
+		u, err := configMaps.Get(ctx, name, metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read ConfigMap %s/%s: %w", s.Key.Namespace, name, err)
+		}
+		data, _ := u.Object["data"].(map[string]any)
+		out[name] = map[string]string{}
+		for key, v := range data {
+			out[name][key], _ = v.(string)
+		}
+	}
+	return out, nil
 }
 
 func otherSecrets(ctx context.Context, secrets dynamic.ResourceInterface, s dialect.Source) (map[string]map[string][]byte, error) {

@@ -59,6 +59,7 @@ type Source struct {
 	Secret         string // name of a Secret in the same namespace; empty for none
 	SecretSelector SecretSelector
 	OtherSecrets   []string    // names of more Secrets there: of certificates, proxies, keys
+	Settings       []string    // names of ConfigMaps there that say how servers are verified
 	Includes       []tree.Part // of which files are put into the artifact, without their artifacts; sources of the same kind and namespace, by Name
 	// Chart says that the source is a chart of another one, and which; nil for a source of its own.
 	Chart *chartfile.Choice

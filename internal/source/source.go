@@ -169,7 +169,8 @@ type Auth struct {
 	AppKey             string            // PEM: its RSA private key
 	AppURL             string            // of the API that gives the tokens
 	Proxy              string            // URL of the proxy to use, with its credentials; empty for that of the environment
-	KnownHosts         string            // lines of an OpenSSH known_hosts file; SSH is refused without
+	KnownHosts         string            // lines of an OpenSSH known_hosts file; SSH is refused without, unless Insecure
+	Insecure           bool              // neither the certificate nor the SSH host key of the server is verified
 	Secret             string            // namespace/name of the Secret that they are of, for messages; no credential itself
 }
 

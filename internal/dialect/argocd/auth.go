@@ -8,7 +8,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/source"
 )
 
 // Argo CD keeps credentials in Secrets beside the Applications that say by a label what they are: of one repository, or of all whose
@@ -132,28 +131,4 @@ func hostEnd(address string) int {
 // plainAddress makes two spellings of one address equal (util/git NormalizeGitURL of argo-cd).
 func plainAddress(address string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.TrimSuffix(strings.TrimPrefix(strings.TrimSpace(address), ociScheme), "/"), ".git"))
-}
-
-// readAuth reads the keys that Argo CD documents, and says what is missing, never what is there.
-func readAuth(secret map[string][]byte) (a source.Auth, lack string) {
-	get := func(key string) string { return string(secret[key]) }
-	a = source.Auth{
-		Username: get("username"), Password: get("password"), BearerToken: get("bearerToken"),
-		ClientCert: get("tlsClientCertData"), ClientKey: get("tlsClientCertKey"),
-		Identity: get("sshPrivateKey"), KnownHosts: get("sshKnownHosts"),
-	}
-	if a.Password != "" && a.Username == "" {
-		a.Username = "git" // as Argo CD sends a token
-	}
-	switch {
-	case (a.ClientCert == "") != (a.ClientKey == ""):
-		lack = "want tlsClientCertData and tlsClientCertKey, or none of them"
-	case a.BearerToken != "" && a.Password != "":
-		lack = "bearerToken and password are in it; remove one of them"
-	case a.Identity != "" && a.KnownHosts == "":
-		lack = "sshKnownHosts is not in it; without it the server cannot be verified (truce does not read argocd-ssh-known-hosts-cm)"
-	case get("githubAppID") != "" || get("gcpServiceAccountKey") != "":
-		lack = "apps of GitHub and accounts of Google are not supported yet; use username and password"
-	}
-	return a, lack
 }

@@ -2,6 +2,8 @@ package argocd
 
 import (
 	"encoding/base64"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -133,31 +135,108 @@ func TestTheSourceOfAProjectIsItsOwn(t *testing.T) {
 }
 
 func TestWhatASecretLacksIsSaidWithoutWhatItHolds(t *testing.T) {
-	cr := parse(t, "metadata: {namespace: argocd}\nspec: {source: {repoURL: https://git.example/web, path: .}}")
+	const https, ssh = "https://git.example/web", "git@git.example:web.git"
 	for name, c := range map[string]struct {
-		secret map[string][]byte
+		url    string
+		secret map[string]string
 		want   string
 	}{
-		"none":           {nil, ""},
-		"password":       {map[string][]byte{"username": []byte("u"), "password": []byte("hush")}, ""},
-		"two of a kind":  {map[string][]byte{"password": []byte("hush"), "bearerToken": []byte("hush")}, "bearerToken and password are in it; remove one of them"},
-		"half a pair":    {map[string][]byte{"tlsClientCertKey": []byte("hush")}, "want tlsClientCertData and tlsClientCertKey, or none of them"},
-		"no known hosts": {map[string][]byte{"sshPrivateKey": []byte("hush")}, "sshKnownHosts is not in it; without it the server cannot be verified (truce does not read argocd-ssh-known-hosts-cm)"},
+		"none":               {https, nil, ""},
+		"password":           {https, map[string]string{"username": "u", "password": "hush"}, ""},
+		"two of a kind":      {https, map[string]string{"password": "hush", "bearerToken": "hush"}, "bearerToken and password are in it; remove one of them"},
+		"half a pair":        {https, map[string]string{"tlsClientCertKey": "hush"}, "want tlsClientCertData and tlsClientCertKey, or none of them"},
+		"no known hosts":     {ssh, map[string]string{"sshPrivateKey": "hush"}, "nothing says how the server is verified: ConfigMap argocd-ssh-known-hosts-cm of its namespace has no ssh_known_hosts, and it has no sshKnownHosts"},
+		"any host key":       {ssh, map[string]string{"sshPrivateKey": "hush", "insecureIgnoreHostKey": "true"}, ""},
+		"a key over HTTPS":   {https, map[string]string{"sshPrivateKey": "hush", "password": "hush"}, ""},
+		"half an App":        {https, map[string]string{"githubAppID": "1", "githubAppInstallationID": "2"}, "githubAppPrivateKey is not in it"},
+		"an App over HTTP":   {https, map[string]string{"githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "hush", "githubAppEnterpriseBaseUrl": "http://a.example"}, "want a URL with https:// in githubAppEnterpriseBaseUrl"},
+		"an account":         {https, map[string]string{"gcpServiceAccountKey": "hush"}, "gcpServiceAccountKey is not supported: use username and password"},
+		"an account besides": {https, map[string]string{"gcpServiceAccountKey": "hush", "password": "hush"}, ""},
+		"an identity":        {https, map[string]string{"useAzureWorkloadIdentity": "true"}, "useAzureWorkloadIdentity is not supported: use username and password"},
+		"a proxy":            {https, map[string]string{"proxy": "socks5://hush.example"}, "want a URL with http:// or https:// in proxy"},
+		"no flag":            {https, map[string]string{"insecure": "hush"}, "want true or false in insecure"},
 	} {
-		spec, err := Repositories{}.Spec(cr, source.Secrets{Main: c.secret})
+		cr := parse(t, "metadata: {namespace: argocd}\nspec: {source: {repoURL: \""+c.url+"\", path: .}}")
+		in := map[string][]byte{}
+		for key, text := range c.secret {
+			in[key] = []byte(text)
+		}
+		spec, err := Repositories{}.Spec(cr, source.Secrets{Main: in})
 		got := ""
 		if err != nil {
 			got = err.Error()
 		}
 		want := c.want
 		if want != "" {
-			want = "read Repository https://git.example/web at HEAD: the Secret of the repository: " + want
+			want = "read " + Repositories{}.Source(cr).Key.String() + ": the Secret of the repository: " + want
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 		if name == "password" && (spec.Auth.Username != "u" || spec.Auth.Password != "hush") {
 			t.Error("the credentials are not presented")
+		}
+	}
+}
+
+// TestHowAServerIsReachedAndVerified: by the settings of Argo CD for its host, and by what the Secret of the repository says besides credentials.
+func TestHowAServerIsReachedAndVerified(t *testing.T) {
+	settings := map[string]map[string]string{
+		"argocd-tls-certs-cm":       {"git.example": "a certificate", "registry.example": "another one"},
+		"argocd-ssh-known-hosts-cm": {"ssh_known_hosts": "lines"},
+	}
+	proxied := map[string]string{"proxy": "http://proxy.example", "noProxy": "other.example, .inner.example,*.far.example, 192.0.2.0/24,git.example:8443"}
+	for name, c := range map[string]struct {
+		url    string
+		secret map[string]string
+		reads  string
+		want   source.Auth
+	}{
+		"a host with a certificate":  {url: "https://Git.example:8443/web", reads: "argocd-tls-certs-cm", want: source.Auth{CABundle: "a certificate"}},
+		"another host":               {url: "https://git.example.org/web", reads: "argocd-tls-certs-cm"},
+		"a registry":                 {url: "registry.example/charts", reads: "argocd-tls-certs-cm", want: source.Auth{CABundle: "another one"}},
+		"without TLS":                {url: "http://git.example/web", want: source.Auth{CABundle: "a certificate"}},
+		"files of this machine":      {url: "file:///srv/web"},
+		"SSH":                        {url: "git@git.example:web", secret: map[string]string{"sshPrivateKey": "k"}, reads: "argocd-ssh-known-hosts-cm", want: source.Auth{Identity: "k", KnownHosts: "lines"}},
+		"SSH, by its own lines":      {url: "ssh://git@git.example/web", secret: map[string]string{"sshPrivateKey": "k", "sshKnownHosts": "own"}, reads: "argocd-ssh-known-hosts-cm", want: source.Auth{Identity: "k", KnownHosts: "own"}},
+		"SSH without credentials":    {url: "ssh://git@git.example/web", reads: "argocd-ssh-known-hosts-cm"},
+		"SSH needs no proxy":         {url: "ssh://git@a.example/web", secret: proxied, reads: "argocd-ssh-known-hosts-cm"},
+		"not verified":               {url: "https://a.example/web", secret: map[string]string{"insecure": "true"}, reads: "argocd-tls-certs-cm", want: source.Auth{Insecure: true}},
+		"verified":                   {url: "https://a.example/web", secret: map[string]string{"insecure": "false"}, reads: "argocd-tls-certs-cm"},
+		"a proxy":                    {url: "https://a.example/web", secret: proxied, reads: "argocd-tls-certs-cm", want: source.Auth{Proxy: "http://proxy.example"}},
+		"no proxy for a host":        {url: "https://other.example/web", secret: proxied, reads: "argocd-tls-certs-cm"},
+		"no proxy in a domain":       {url: "https://a.inner.example/web", secret: proxied, reads: "argocd-tls-certs-cm"},
+		"no proxy by a pattern":      {url: "https://a.far.example/web", secret: proxied, reads: "argocd-tls-certs-cm"},
+		"no proxy in a network":      {url: "https://192.0.2.7/web", secret: proxied, reads: "argocd-tls-certs-cm"},
+		"no proxy for this machine":  {url: "https://127.0.0.1/web", secret: proxied, reads: "argocd-tls-certs-cm"},
+		"no proxy for a port":        {url: "https://git.example:8443/web", secret: proxied, reads: "argocd-tls-certs-cm", want: source.Auth{CABundle: "a certificate"}},
+		"a proxy for another port":   {url: "https://git.example/web", secret: proxied, reads: "argocd-tls-certs-cm", want: source.Auth{CABundle: "a certificate", Proxy: "http://proxy.example"}},
+		"a proxy for a like address": {url: "https://another.example/web", secret: proxied, reads: "argocd-tls-certs-cm", want: source.Auth{Proxy: "http://proxy.example"}},
+		"a GitHub App": {
+			url: "https://a.example/web", reads: "argocd-tls-certs-cm",
+			secret: map[string]string{"githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "k", "githubAppEnterpriseBaseUrl": "https://a.example/api/v3"},
+			want:   source.Auth{AppID: "1", AppInstallation: "2", AppKey: "k", AppURL: "https://a.example/api/v3"},
+		},
+		"a password goes before an App": {
+			url: "https://a.example/web", reads: "argocd-tls-certs-cm",
+			secret: map[string]string{"password": "p", "githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "k"},
+			want:   source.Auth{Username: "git", Password: "p"},
+		},
+	} {
+		cr := parse(t, "metadata: {namespace: argocd}\nspec: {source: {repoURL: \""+c.url+"\", path: .}}")
+		in := map[string][]byte{}
+		for key, text := range c.secret {
+			in[key] = []byte(text)
+		}
+		if got := strings.Join(settingsFor(c.url), " "); got != c.reads {
+			t.Errorf("%s: reads %q, want %q", name, got, c.reads)
+		}
+		got, lack := readAuth(c.url, source.Secrets{Main: in, Settings: settings})
+		if got != c.want || lack != "" {
+			t.Errorf("%s: not what was expected; it lacks %q", name, lack) // credentials print as ***
+		}
+		if !slices.Equal(Repositories{}.Source(cr).Settings, settingsFor(c.url)) {
+			t.Errorf("%s: the source does not name its settings", name)
 		}
 	}
 }

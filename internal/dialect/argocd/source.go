@@ -196,6 +196,7 @@ func (f Repositories) Source(cr object.Object) dialect.Source {
 	s := dialect.Source{UID: cr.UID(), Generation: cr.Generation(), Interval: interval, Timeout: source.DefaultTimeout}
 	from, key := r.inline(cr, f.Key)
 	s.Key, s.SecretSelector = key, repositorySecrets(from.RepoURL, cmp.Or(key.Project, project.Default))
+	s.Settings = settingsFor(from.RepoURL)
 	s.Problems = r.Problems
 	return s
 }
@@ -232,7 +233,7 @@ func (f Repositories) Spec(cr object.Object, secrets source.Secrets) (source.Spe
 	}
 	out := chartSpecOf(s, key.Revision, secrets.Main)
 	var lack string
-	if out.Auth, lack = readAuth(secrets.Main); lack != "" {
+	if out.Auth, lack = readAuth(s.RepoURL, secrets); lack != "" {
 		return source.Spec{}, &source.Error{
 			Op: "read", Subject: key.String(), Reason: source.AuthenticationFailed, Err: errors.New("the Secret of the repository: " + lack),
 		}

@@ -120,6 +120,7 @@ func (s *Store) connect(spec source.Spec) (*repository, error) {
 	}
 	without := spec.Auth
 	without.ClientCert, without.ClientKey = "", ""
+	without.Insecure = false // it says so of the repository's own server alone
 	r.other, err = s.client(without)
 	return r, err
 }
@@ -224,7 +225,11 @@ func (r *repository) storeIndex(ctx context.Context, packs *pack.Store, answer *
 // source's.
 func (r *repository) wayOf() string {
 	a := r.spec.Auth
-	return fmt.Sprintf("%q", []string{r.base.String(), a.Secret, a.Username, a.CABundle, a.ClientCert, a.Proxy})
+	way := []string{r.base.String(), a.Secret, a.Username, a.CABundle, a.ClientCert, a.Proxy}
+	if a.Insecure {
+		way = append(way, "insecure")
+	}
+	return fmt.Sprintf("%q", way)
 }
 
 func (r *repository) indexName(revision string) string {

@@ -85,6 +85,7 @@ func TestCertificatesAreChecked(t *testing.T) {
 		"another name":          {strings.Replace(server.URL, "127.0.0.1", "localhost", 1), source.Auth{CABundle: server.CABundle}, false},
 		"client certificate":    {mutual.URL, source.Auth{CABundle: mutual.CABundle, ClientCert: mutual.ClientCert, ClientKey: mutual.ClientKey}, true},
 		"no client certificate": {mutual.URL, source.Auth{CABundle: mutual.CABundle}, false},
+		"not verified":          {server.URL, source.Auth{Insecure: true}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			spec := mainOf(tc.url)
@@ -201,6 +202,18 @@ func TestASwappedKeyTypeIsRefused(t *testing.T) {
 	spec := mainOf(server.URL)
 	spec.Auth = source.Auth{Identity: server.Identity, KnownHosts: knownhosts.Normalize(server.Addr) + " " + rsa + "\n"}
 	t.Log(refused(t, newStore(t), spec, source.AuthenticationFailed))
+}
+
+// TestAnyHostKeyIsTakenWhereThatIsAskedFor: and by that source alone.
+func TestAnyHostKeyIsTakenWhereThatIsAskedFor(t *testing.T) {
+	server := gittest.ServeSSH(t, gittest.New(t, map[string]string{"a": "1"}))
+	s, spec := newStore(t), mainOf(server.URL)
+	spec.Auth = source.Auth{Identity: server.Identity, Insecure: true}
+	fetch(t, s, spec)
+	spec.Auth.KnownHosts = "other.example ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIJbVYDYqDbHPcPIcL5tXzBOIZM3PhYVFpvfGgfKJqTfZ\n"
+	fetch(t, s, spec)
+	spec.Auth.Insecure = false
+	refused(t, s, spec, source.AuthenticationFailed)
 }
 
 func TestSSHIdentities(t *testing.T) {

@@ -41,7 +41,7 @@ func sshCredentials(a address, auth source.Auth) (address, source.Auth, error) {
 	switch {
 	case auth.Identity == "":
 		return a, auth, sourceError(source.AuthenticationFailed, "no SSH identity is given")
-	case strings.TrimSpace(auth.KnownHosts) == "":
+	case strings.TrimSpace(auth.KnownHosts) == "" && !auth.Insecure:
 		return a, auth, sourceError(source.AuthenticationFailed, "known_hosts is empty, so the server's key cannot be checked")
 	case !userForm.MatchString(a.user):
 		return a, auth, sourceError(source.AuthenticationFailed, "the SSH user is malformed")
@@ -86,6 +86,9 @@ func cloneName(key []byte, a address, auth source.Auth) string {
 	if auth.Proxy != "" {
 		fmt.Fprintf(h, "proxy %s\n", auth.Proxy)
 	}
+	if auth.Insecure {
+		fmt.Fprintln(h, "insecure")
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
@@ -93,11 +96,14 @@ func cloneName(key []byte, a address, auth source.Auth) string {
 func prepareNetwork(dir string, a address, auth source.Auth) (network, error) {
 	n := network{protocols: a.scheme}
 	if a.scheme == "ssh" {
-		n.env = []string{sshDirVariable + "=" + dir}
+		n.env = []string{sshDirVariable + "=" + dir, fmt.Sprintf("%s=%t", sshInsecureVariable, auth.Insecure)}
 		return n, writePrivate(dir, map[string]string{identityFile: auth.Identity, passwordFile: auth.IdentityPassword, knownHostsFile: auth.KnownHosts})
 	}
 	if h := authorization(auth); h != "" {
 		n.settings = append(n.settings, setting{"http." + a.String() + ".extraHeader", "Authorization: " + h})
+	}
+	if auth.Insecure {
+		n.settings = append(n.settings, setting{"http.sslVerify", "false"})
 	}
 	files := map[string]string{}
 	for _, f := range []struct{ key, name, content string }{

@@ -112,7 +112,7 @@ func (t *fetchAttempt) send(q *http.Request) (*http.Response, error) {
 
 // plainClient keeps no connection, follows nothing and trusts what git is configured to trust.
 func plainClient(auth source.Auth, way route) (*http.Client, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: auth.Insecure}
 	if auth.CABundle != "" {
 		config.RootCAs, _ = transport.RootsWith(auth.CABundle) // git says what is wrong with a bundle
 	}

@@ -53,7 +53,7 @@ func FetchToken(ctx context.Context, auth source.Auth, servers egress.Policy) (T
 	if err != nil {
 		return Token{}, fetchError(source.AuthenticationFailed, "GitHub App: %w", err)
 	}
-	client, err := transport.NewClient(transport.Options{Servers: servers, Auth: source.Auth{CABundle: auth.CABundle}, Proxy: auth.Proxy})
+	client, err := transport.NewClient(transport.Options{Servers: servers, Auth: source.Auth{CABundle: auth.CABundle, Insecure: auth.Insecure}, Proxy: auth.Proxy})
 	if err != nil {
 		return Token{}, fetchError(source.AuthenticationFailed, "GitHub App: %w", err)
 	}

@@ -61,7 +61,7 @@ func NewClient(o Options) (*http.Client, error) {
 
 // TLSConfig returns what the certificates of a source make of a connection.
 func TLSConfig(auth source.Auth) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: auth.Insecure}
 	if auth.CABundle != "" {
 		var holds bool
 		if config.RootCAs, holds = RootsWith(auth.CABundle); !holds {
