@@ -42,3 +42,17 @@ func TestBothDialectsGoBackToAnOlderRevision(t *testing.T) {
 	w.ready("flux")
 	w.inSync("argo")
 }
+
+// TestAnApplicationIsPinnedByTheFirstDigitsOfACommit: as Argo CD takes them. The status has the whole hash.
+func TestAnApplicationIsPinnedByTheFirstDigitsOfACommit(t *testing.T) {
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "a"))
+	older := w.repo.Head()
+	w.edit("app/a.yaml", `"k":"a"`, `"k":"new"`)
+	a := w.Watch(t, configmaps, w.ns, "a")
+	w.Apply(t, replace(t, w.applicationText("web", "app", automated), "targetRevision: main", "targetRevision: \""+older[:7]+"\""))
+	t.Cleanup(w.removeApps)
+	w.becomes("web", func(o *unstructured.Unstructured) bool {
+		return text(o, "status", "sync", "status") == "Synced" && text(o, "status", "sync", "revision") == older
+	})
+	w.await(a, func(o *unstructured.Unstructured) bool { return value(o, "k") == "a" })
+}

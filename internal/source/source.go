@@ -148,7 +148,8 @@ type Ref struct {
 	Filter string // a regular expression that the tags of SemVer must match, of a registry
 	Name   string // a full name: refs/pull/420/head
 	Commit string // a full hash: 40 (SHA-1) or 64 (SHA-256) hexadecimal digits
-	// Any is a short name of what may be either: the branch of that name, else the tag. It decides where nothing else is set.
+	// Any is a short name of what may be either: the branch of that name, else the tag, else the commit of which it has the first digits, 7 to 39. It decides
+	// where nothing else is set.
 	Any string
 }
 

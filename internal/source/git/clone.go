@@ -250,6 +250,8 @@ func (t *fetchAttempt) resolve(ctx context.Context, want ref) (revision, error) 
 	switch {
 	case t.deep:
 		return t.bringHistory(ctx, want)
+	case want.short != "":
+		return t.bringShort(ctx, want)
 	case want.commit != "":
 		return t.bringCommit(ctx, want)
 	case want.allowed != nil:
@@ -311,7 +313,7 @@ func (t *fetchAttempt) history(ctx context.Context, want ref) error {
 	if want.name != "" {
 		err = t.suggest(ctx, want, t.get(ctx, want.name, wholeHistory))
 	} else {
-		err = t.run(ctx, "+refs/heads/*:refs/truce/all/*", wholeHistory, "--prune")
+		err = t.run(ctx, []string{"+refs/heads/*:refs/truce/all/*"}, wholeHistory, "--prune")
 	}
 	if err != nil {
 		return err
@@ -325,15 +327,17 @@ func (t *fetchAttempt) history(ctx context.Context, want ref) error {
 
 // get fetches one reference or commit to where it is kept.
 func (t *fetchAttempt) get(ctx context.Context, name string, depth string) error {
-	return t.run(ctx, "+"+name+":"+keptRef(name), depth)
+	return t.run(ctx, []string{"+" + name + ":" + keptRef(name)}, depth)
 }
 
-func (t *fetchAttempt) run(ctx context.Context, refspec string, flags ...string) error {
+func (t *fetchAttempt) run(ctx context.Context, refspecs []string, flags ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go t.guard(ctx, cancel)
 	args := append([]string{"fetch", "--quiet", "--no-tags", "--no-write-fetch-head", "--no-auto-maintenance", "--no-recurse-submodules"}, flags...)
-	_, err := t.git(ctx, func(url string) []string { return append(slices.Clip(args), "--end-of-options", url, refspec) })
+	_, err := t.git(ctx, func(url string) []string {
+		return append(append(slices.Clip(args), "--end-of-options", url), refspecs...)
+	})
 	return err
 }
 

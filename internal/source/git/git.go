@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -149,7 +150,7 @@ func (s *Store) Fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 	return artifact, nil
 }
 
-// fetchAny looks for a name that may be a branch's or a tag's among both.
+// fetchAny looks for a name that may be a branch's, a tag's or a commit's among all.
 func (s *Store) fetchAny(ctx context.Context, a address, spec source.Spec) (source.Artifact, error) {
 	var artifact source.Artifact
 	err := eachMeaning(spec.Ref, func(r source.Ref) (err error) {
@@ -160,7 +161,8 @@ func (s *Store) fetchAny(ctx context.Context, a address, spec source.Spec) (sour
 	return artifact, err
 }
 
-// eachMeaning tries a reference: a name that may be a branch's or a tag's as a branch's, and as a tag's where no branch has it.
+// eachMeaning tries a reference: a name that may be a branch's or a tag's as a branch's, and as a tag's where no branch has it; where no tag has it either, as
+// the first digits of a commit, if it can be these.
 func eachMeaning(r source.Ref, try func(source.Ref) error) error {
 	name := r.Any
 	if name == "" || r != (source.Ref{Any: name}) {
@@ -171,13 +173,28 @@ func eachMeaning(r source.Ref, try func(source.Ref) error) error {
 		return err
 	}
 	tagErr := try(source.Ref{Tag: name})
-	if errorReason(tagErr) == source.RefNotFound {
-		return sourceError(source.RefNotFound, "neither a branch nor a tag is called %q: %w; %w", name, err, tagErr)
+	if errorReason(tagErr) != source.RefNotFound {
+		return tagErr
 	}
-	return tagErr
+	missing := sourceError(source.RefNotFound, "neither a branch nor a tag is called %q: %w; %w", name, err, tagErr)
+	if !shortForm.MatchString(name) {
+		return missing
+	}
+	shortErr := try(source.Ref{Any: name, Commit: strings.ToLower(name)})
+	if errorReason(shortErr) == source.RefNotFound {
+		return sourceError(source.RefNotFound, "%w; %w", missing, shortErr)
+	}
+	return shortErr
 }
 
 func (s *Store) fetch(ctx context.Context, a address, spec source.Spec) (source.Artifact, error) {
+	if isShort(spec.Ref) {
+		hash, err := s.findShort(ctx, a, spec)
+		if err != nil {
+			return source.Artifact{}, err
+		}
+		spec.Ref = source.Ref{Commit: hash}
+	}
 	want, err := parseRef(spec.Ref)
 	if err != nil {
 		return source.Artifact{}, err

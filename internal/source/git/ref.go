@@ -15,6 +15,7 @@ import (
 // ref is a checked source.Ref.
 type ref struct {
 	commit  string // full hash, lower case, or ""
+	short   string // the first digits of one, lower case, or ""
 	name    string // full reference name, or "" with versions or a bare commit
 	show    string // what stands before "@" in a revision
 	version string // the constraint as written
@@ -27,6 +28,8 @@ var hashForm = regexp.MustCompile(`^([0-9a-f]{40}|[0-9a-f]{64})$`)
 // parseRef applies the precedence of Flux's spec.ref and refuses what git would not take as a reference.
 func parseRef(r source.Ref) (ref, error) {
 	switch {
+	case isShort(r):
+		return ref{short: r.Commit}, nil
 	case r.Commit != "":
 		return parseCommit(r)
 	case r.Name != "":
@@ -69,7 +72,9 @@ func parseRefName(name, show string) (ref, error) {
 }
 
 // key identifies a reference within one clone.
-func (r ref) key() string { return fmt.Sprint(r.commit, " ", r.name, " ", r.version, " ", r.strict) }
+func (r ref) key() string {
+	return fmt.Sprint(r.commit, r.short, " ", r.name, " ", r.version, " ", r.strict)
+}
 
 // checkRefName has the rules of git-check-ref-format(1), and wants a full name: HEAD or refs/...
 func checkRefName(name string) error {
