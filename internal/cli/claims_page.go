@@ -74,12 +74,13 @@ claims:
 ` + "```" + `
 
 A path names fields: ` + "`spec.replicas`, `webhooks[*].clientConfig.caBundle`, `containers[name=web].image`, `metadata.annotations[\"example.com/*\"]`" + `. In
-brackets ` + "`*`" + ` stands for any text. A kind is ` + "`Kind.group`, `Kind`" + ` for the core group, ` + "`*`" + ` for any.
+brackets ` + "`*`" + ` stands for any text, and ` + "`$items`" + ` (` + "`spec.http[name=$items].route[*].weight`" + `) for each name that the claimant has at ` + "`items`" + `. A kind is ` + "`Kind.group`, `Kind`" + ` for the core group, ` + "`*`" + ` for any.
 
 | evidence | means |
 |---|---|
 | ` + "`object`, `versions`" + ` with ` + "`refers`" + ` | an object of that kind refers to it; ` + "`to`" + ` is the kind where the reference names none |
 | … with ` + "`names`, `to`" + ` | … names it by its name alone, at one of the paths; ` + "`to`" + ` is the kind of what is named |
+| … with ` + "`items`" + ` | … names there the list items that it writes to: ` + "`$items`" + ` in ` + "`paths`" + `. Where it names none, all items are ceded, and none is kept by ` + "`merge`" + ` |
 | … with ` + "`namespace: true`" + ` | … claims all objects of its namespace, except those in ` + "`except`" + ` |
 | … with ` + "`when: [{path, in, not}]`" + ` | only while its fields say so |
 | … with ` + "`acts`, `resting`" + ` | a condition of these types that is False shows that it has stopped, unless for one of these reasons |

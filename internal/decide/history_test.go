@@ -43,13 +43,16 @@ var record = flag.Bool("record", false, "write what the API server holds after e
 func TestTheStoriesAreTrue(t *testing.T) {
 	c := kubetest.Start(t)
 	ns := c.Namespace(t)
-	for file, name := range map[string]string{"widgets": "widgets.truce.test", "rollouts": "rollouts.argoproj.io"} {
-		definition, err := os.ReadFile("testdata/" + file + ".yaml")
+	for _, kind := range []string{
+		"widgets.truce.test", "rollouts.argoproj.io", "virtualservices.networking.istio.io", "destinationrules.networking.istio.io", "httproutes.gateway.networking.k8s.io",
+	} {
+		plural, _, _ := strings.Cut(kind, ".")
+		definition, err := os.ReadFile("testdata/" + plural + ".yaml")
 		if err != nil {
 			t.Fatal(err)
 		}
 		c.Apply(t, string(definition))
-		c.Established(t, name)
+		c.Established(t, kind)
 	}
 	files, err := filepath.Glob("testdata/stories/*.txtar")
 	if err != nil || len(files) == 0 {

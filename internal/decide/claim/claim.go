@@ -34,6 +34,7 @@ type Claimant struct {
 	entry    *Entry
 	anyGroup bool
 	except   string
+	items    string // the list items that it writes to, a name a line; empty where it names none
 }
 
 // Scaling is what an autoscaler's status says of its last write: status.desiredReplicas and status.lastScaleTime of an HPA. The zero Scaling

@@ -56,6 +56,7 @@ type Evidence struct {
 	Refers    Path        `yaml:"refers" json:"refers,omitzero"`            // … refers by apiVersion, kind and name, or
 	Names     []Path      `yaml:"names" json:"names,omitempty"`             // … names one of the kind To, or
 	Namespace bool        `yaml:"namespace" json:"namespace,omitempty"`     // … rules the whole namespace that it stands in
+	Items     []Path      `yaml:"items" json:"items,omitempty"`             // … and names here what $items in the entry's paths stands for
 	To        Kind        `yaml:"to" json:"to,omitzero"`                    // where a reference names no kind
 	Except    Path        `yaml:"except" json:"except,omitzero"`            // references to those that it leaves alone
 	When      []Condition `yaml:"when" json:"when,omitempty"`               // only then does it claim
@@ -206,6 +207,9 @@ func (e Evidence) String() string {
 	if e.Except.given() {
 		fmt.Fprintf(&b, ", but for %s", e.Except)
 	}
+	if len(e.Items) > 0 {
+		b.WriteString("; $items: " + joinPaths(e.Items))
+	}
 	return b.String()
 }
 
@@ -217,11 +221,15 @@ func (e Evidence) way() string {
 	case e.Namespace:
 		return "in its namespace"
 	}
-	at := make([]string, len(e.Names))
-	for i, p := range e.Names {
-		at[i] = p.String()
+	return "that names it (" + joinPaths(e.Names) + ")"
+}
+
+func joinPaths(all []Path) string {
+	texts := make([]string, len(all))
+	for i, p := range all {
+		texts[i] = p.String()
 	}
-	return "that names it (" + strings.Join(at, ", ") + ")"
+	return strings.Join(texts, ", ")
 }
 
 // String returns the condition: "spec.workloadRef.scaleDown is onsuccess or progressively".

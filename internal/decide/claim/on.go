@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -37,7 +38,7 @@ func (c *Catalogue) On(s Subject, by []Claimant) []Claim {
 		if !claimant.targets(id) {
 			continue
 		}
-		for _, p := range s.paths(claimant.entry) {
+		for _, p := range s.paths(claimant.entry, claimant.items) {
 			next := claimant.claim(p)
 			next.Scale = next.Counts() && p.Equals(s.Count())
 			all, owners = append(all, next), append(owners, claimant.Owner)
@@ -54,15 +55,31 @@ func (c *Catalogue) On(s Subject, by []Claimant) []Claim {
 	return onePerPath(c, withoutChildren(all, owners))
 }
 
-// paths lists the fields of the object that an entry is about.
-func (s Subject) paths(e *Entry) []field.Path {
+// paths lists the fields of the object that an entry is about, with the items that a claimant names, a line each.
+func (s Subject) paths(e *Entry, items string) []field.Path {
 	if len(e.Paths) == 1 && e.Paths[0].plain != nil {
 		return []field.Path{s.scaled(e, e.Paths[0].plain)}
 	}
 	var out []field.Path
-	for _, p := range e.Paths {
+	for _, p := range e.paths(items) {
 		for _, f := range p.in(s.Owners, s.Desired, s.Live) {
 			out = append(out, s.scaled(e, f))
+		}
+	}
+	return out
+}
+
+// paths are those of the entry with the items that a claimant names. Where it names none, all items are ceded, and none is its own.
+func (e *Entry) paths(items string) []Path {
+	var out []Path
+	for _, p := range e.Paths {
+		switch {
+		case !p.ofItems() || items == "" && e.Do != Merge:
+			out = append(out, p)
+		case items != "":
+			for name := range strings.SplitSeq(items, "\n") {
+				out = append(out, p.ofItem(name))
+			}
 		}
 	}
 	return out
@@ -114,7 +131,7 @@ func (s Subject) reportedPaths(r rule) []field.Path {
 	if e.Manager != "" && !slices.ContainsFunc(s.Owners, e.isManager) {
 		return nil
 	}
-	out := s.paths(r.entry)
+	out := s.paths(r.entry, "")
 	if e.Manager == "" && !e.Stand && !e.Grown {
 		return out
 	}

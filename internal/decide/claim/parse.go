@@ -2,10 +2,12 @@ package claim
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -271,13 +273,20 @@ func (e Evidence) check(of Entry) error {
 	case len(e.In) > 0 && !e.Field.given():
 		return fmt.Errorf("in: means nothing beside %s", of)
 	case !e.byObject() && e.ofObject():
-		return fmt.Errorf("versions, refers, names, namespace, to, except, when, acts, resting: mean nothing beside %s", of)
+		return fmt.Errorf("versions, refers, names, namespace, items, to, except, when, acts, resting: mean nothing beside %s", of)
 	}
-	return e.checkObject()
+	return cmp.Or(e.checkItems(of), e.checkObject())
+}
+
+func (e Evidence) checkItems(of Entry) error {
+	if inPath := slices.ContainsFunc(of.Paths, Path.ofItems); inPath != (len(e.Items) > 0) {
+		return fmt.Errorf("items: want them, and %s in a path, or neither", allItems)
+	}
+	return nil
 }
 
 func (e Evidence) ofObject() bool {
-	return len(e.Versions)+len(e.Names)+len(e.When)+len(e.Acts)+len(e.Resting) > 0 || e.Refers.given() || e.Namespace || e.To.given() || e.Except.given()
+	return len(e.Versions)+len(e.Names)+len(e.Items)+len(e.When)+len(e.Acts)+len(e.Resting) > 0 || e.Refers.given() || e.Namespace || e.To.given() || e.Except.given()
 }
 
 func (e Evidence) checkObject() error {

@@ -48,6 +48,8 @@ func TestAWrongEntryIsRefusedWithItsLine(t *testing.T) {
 		{"annotation: example.com/x", "object: A.b, versions: [v1], names: [spec.x]", "mine.yaml:2: mine: evidence 1: to: names need"},
 		{"annotation: example.com/x", `object: A.b, versions: [v1], refers: "spec.x[*]"`, "mine.yaml:2: mine: evidence 1: path \"spec.x[*]\": here it must name one field"},
 		{"annotation: example.com/x", "object: A.b, versions: [v1], refers: spec.x, when: [{path: a}]", "mine.yaml:2: mine: evidence 1: when: want a path"},
+		{"annotation: example.com/x", "object: A.b, versions: [v1], refers: spec.x, items: [spec.y]", "mine.yaml:2: mine: evidence 1: items: want them, and $items in a path, or neither"},
+		{"spec.replicas", "spec.x[name=$items]", "mine.yaml:2: mine: evidence 1: items: want them, and $items in a path, or neither"},
 		{"do: cede", "do: cede\n  count: {least: 3, most: 2}", "mine.yaml:2: mine: count: from 3 to 2"},
 		{"do: cede", "do: cede\n  count: {zero: no}", `mine.yaml:2: mine: zero: "no": want pause or own`},
 		{"do: cede", "do: cede\n  over: [nobody]", "mine.yaml:2: mine: over: there is no entry nobody"},

@@ -15,7 +15,8 @@ import (
 
 // Path says in a catalogue which fields are meant: spec.replicas, webhooks[*].clientConfig.caBundle,
 // metadata.annotations["example.com/*"], spec.template.spec.containers[name=web].env[name=X_*].
-// A * in brackets stands for any text. List items are named by a key, or all of them by [*]; never by position.
+// A * in brackets stands for any text, and $items in the value of a key for each of those that the claimant names (Evidence.Items). List items
+// are named by a key, or all of them by [*]; never by position.
 type Path struct {
 	text  string
 	steps []step
@@ -27,7 +28,12 @@ type step struct {
 	name string // of a field, or the pattern of a key
 	item bool   // an item of a list: of which the key (any, if empty) holds what name says
 	key  string
+
+	items string // the name with allItems in it, where the claimant names the items; then name is that of any
 }
+
+// allItems stands in a path for each item that a claimant names.
+const allItems = "$items"
 
 func (s step) open() bool { return s.item || strings.Contains(s.name, "*") }
 
@@ -105,7 +111,27 @@ func cutBrackets(text string) (s step, rest string, err error) {
 	if !ok || key == "" || name == "" || strings.ContainsFunc(key, func(r rune) bool { return !isNameRune(r) }) {
 		return step{}, "", fmt.Errorf(`[%s]: want [*], [key=value] or ["key"]; an item's position says nothing`, inner)
 	}
-	return step{item: true, key: key, name: name}, rest, nil
+	s = step{item: true, key: key, name: strings.ReplaceAll(name, allItems, "*")}
+	if s.name != name {
+		s.items = name
+	}
+	return s, rest, nil
+}
+
+func (s step) ofItems() bool { return s.items != "" }
+
+// ofItems reports whether the path leaves it to a claimant which items it means.
+func (p Path) ofItems() bool { return slices.ContainsFunc(p.steps, step.ofItems) }
+
+// ofItem is the path with one of the items that a claimant names.
+func (p Path) ofItem(name string) Path {
+	p.steps = slices.Clone(p.steps)
+	for i, s := range p.steps {
+		if s.ofItems() {
+			p.steps[i].name = strings.ReplaceAll(s.items, allItems, name)
+		}
+	}
+	return p
 }
 
 // String returns the text form.
@@ -243,10 +269,10 @@ func (p Path) covers(f field.Path) bool {
 	return true
 }
 
-// touches reports whether a field is meant, lies in one that is, or holds one.
+// touches reports whether a field may be meant, lie in one that is, or hold one. A position does not say which item it is.
 func (p Path) touches(f field.Path) bool {
 	for i := range min(len(f), len(p.steps)) {
-		if !p.steps[i].means(f[i]) {
+		if !p.steps[i].means(f[i]) && (f[i].Index == nil || !p.steps[i].item) {
 			return false
 		}
 	}

@@ -56,6 +56,8 @@ type reference struct {
 	any bool // it names no group
 	gvk object.GVK
 	at  string // the path of the reference
+
+	items string // as in Claimant
 }
 
 func (e Evidence) targets(o object.Object, on []Kind) []reference {
@@ -71,15 +73,37 @@ func (e Evidence) targets(o object.Object, on []Kind) []reference {
 	}
 	var out []reference
 	for _, p := range e.Names {
-		for _, v := range p.values(o) {
+		for _, ptr := range p.pointers(o) {
+			v, _ := resolvePointer(map[string]any(o), ptr)
 			name, _ := v.(string)
 			id := object.ID{Group: e.To.group, Kind: e.To.kind, Namespace: o.Namespace(), Name: name}
-			if name != "" && !slices.ContainsFunc(out, func(r reference) bool { return r.id == id }) {
-				out = append(out, reference{id: id, at: p.String()})
+			next := reference{id: id, at: p.String(), items: e.namedItems(o, p, ptr)}
+			if name != "" && !slices.ContainsFunc(out, func(r reference) bool { return r.id == id && r.items == next.items }) {
+				out = append(out, next)
 			}
 		}
 	}
 	return out
+}
+
+// namedItems lists, a line each, the items that the object names for a reference at a place of the path. Where the two paths begin alike
+// they mean the same item of the object's own lists.
+func (e Evidence) namedItems(o object.Object, names Path, at field.Pointer) string {
+	var out []string
+	for _, p := range e.Items {
+		n := 0
+		for n < min(len(p.steps), len(names.steps)) && p.steps[n] == names.steps[n] {
+			n++
+		}
+		within, _ := resolvePointer(map[string]any(o), at[:n])
+		walkSteps(within, p.steps[n:], nil, func(ptr field.Pointer) {
+			v, _ := resolvePointer(within, ptr)
+			if text := valueText(v); text != "" && !slices.Contains(out, text) {
+				out = append(out, text)
+			}
+		})
+	}
+	return strings.Join(out, "\n")
 }
 
 // referred reads {apiVersion, kind, name}. A group that is not named is any.
@@ -111,7 +135,7 @@ func (e Evidence) referred(o object.Object) []reference {
 func (r rule) claimant(o object.Object, to reference) Claimant {
 	c := Claimant{
 		ID: o.ID(), Target: to.id, At: to.gvk, anyGroup: to.any, Entry: r.entry.ID, entry: r.entry,
-		Idle: r.evidence.idle(o), Scaled: lastScaling(o), Owner: controllerOf(o), except: r.evidence.except(o),
+		Idle: r.evidence.idle(o), Scaled: lastScaling(o), Owner: controllerOf(o), except: r.evidence.except(o), items: to.items,
 	}
 	c.App, _ = o.Label(object.PartOf)
 	c.Min, c.Max = r.entry.Count.bounds(o)
