@@ -40,7 +40,7 @@ knows: the evidence by which it recognises each, the fields, and what truce does
 | do | meaning |
 |---|---|
 | cede | truce stops applying the fields while the claim holds, and hands them over at their live values |
-| merge | the keys are in an atomic field: Git's keys are enforced, this writer's are kept |
+| merge | the keys, or list items, are in an atomic field: Git's are enforced, this writer's are kept |
 | allow | Git counts for the fields that it names; others are no drift |
 | none | no claim: the writer is known, so that messages can name it |
 

@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/pairing"
 	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
@@ -145,6 +146,8 @@ type Input struct {
 	Switches optout.Switches
 	Hasher   ownership.Hasher
 	Now      time.Time
+
+	pairs *pairing.Pairs // see withPairs
 }
 
 // JudgeObject judges one object.
@@ -169,6 +172,7 @@ func judgeAll(in Input) Plan {
 	if in.Live == nil {
 		return judgeMissing(in)
 	}
+	in = withPairs(in)
 	var p Plan
 	p.Findings = append(pausedObject(in), unnamedCount(in)...)
 	for _, d := range slices.Concat(pauseDifferences(in), mergedClaims(in), in.Compared.Differences) {

@@ -11,16 +11,15 @@ import (
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
-// isForeign reports whether a claimant keeps a key of its own at p, in an atomic field that Git names without it: a Rollout's hash in
-// the selector of a Service. An apply of Git's field alone would take the key away, so that it is carried along.
+// isForeign reports whether a claimant keeps a value of its own at p, in an atomic field that Git names without it: a Rollout's hash in
+// the selector of a Service. An apply of Git's field alone would take the value away, so that it is carried along.
 func isForeign(in Input, p field.Path) bool {
-	mine := func(c claim.Claim) bool { return c.Do == claim.Merge && c.Path.Equals(p) }
-	if !slices.ContainsFunc(in.Claims, mine) {
+	if !slices.ContainsFunc(in.Claims, func(c claim.Claim) bool { return c.Path.Equals(p) }) {
 		return false
 	}
 	above, part := ownership.AtomicAncestor(in.Owners, p)
 	_, named := field.ValueAt(in.Desired, above)
-	_, there := field.ValueAt(in.Live, p)
+	_, there := liveValue(in, p)
 	return part && named && there
 }
 
@@ -31,8 +30,8 @@ func mergedClaims(in Input) []compare.Difference {
 	}
 	var out []compare.Difference
 	for _, c := range in.Claims {
-		if c.Do == claim.Merge && isForeign(in, c.Path) {
-			live, _ := field.ValueAt(in.Live, c.Path)
+		if _, named := field.ValueAt(in.Desired, c.Path); !named && c.Do == claim.Merge && isForeign(in, c.Path) {
+			live, _ := liveValue(in, c.Path)
 			out = append(out, compare.Difference{Path: c.Path, Kind: compare.Extra, Live: redact.HideValue(live), Writer: ownership.WriterOf(in.Owners, c.Path)})
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/pairing"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -127,17 +128,28 @@ func nothingIsLost(t *testing.T, s *street, p decide.Plan, before object.Object)
 	if before == nil {
 		return
 	}
-	for _, w := range append(p.Withheld, s.decide.CededPaths()...) {
+	ceded := s.decide.CededPaths()
+	then, now := pairing.NewPairs(s.decide.Desired, before, ceded), pairing.NewPairs(s.decide.Desired, s.decide.Live, ceded)
+	for _, w := range append(p.Withheld, ceded...) {
 		corrected := false
 		for _, f := range p.Findings {
 			corrected = corrected || f.Verdict == decide.Correct && field.HasPrefix(f.Path, w)
 		}
-		was, there := field.ValueAt(before, w)
-		is, still := field.ValueAt(s.decide.Live, w)
+		was, there := partnerAt(then, before, w)
+		is, still := partnerAt(now, s.decide.Live, w)
 		if there && !corrected && (!still || !field.EqualValues(was, is)) {
 			t.Errorf("%s went from %s to %s:\n%s", field.PathString(w), short(was), short(is), account(s.decide, p))
 		}
 	}
+}
+
+// partnerAt is what the live object has of a field of Git's.
+func partnerAt(pairs *pairing.Pairs, live object.Object, p field.Path) (any, bool) {
+	at, paired := pairs.InLive(p)
+	if !paired {
+		return nil, false
+	}
+	return field.ValueAt(live, at)
 }
 
 // carryOut brings the story to its end on the server, and then sees that Git has what it wants.
@@ -199,13 +211,15 @@ func (s *street) isRefused(t *testing.T) {
 // gitHasWhatItWants fails unless each field of Git's that is not withheld is ours, and holds Git's value.
 func (s *street) gitHasWhatItWants(t *testing.T, p decide.Plan) {
 	t.Helper()
-	wants := s.decide.Desired.Clone()
+	var parts []field.Path
 	for _, w := range p.Withheld {
 		if _, part := ownership.AtomicAncestor(s.decide.Owners, w); part {
-			wants = compare.Overlay(wants, s.decide.Live, []field.Path{w})
-		} else {
-			field.RemoveValue(wants, w)
+			parts = append(parts, w)
 		}
+	}
+	wants := compare.Overlay(s.decide.Desired, s.decide.Live, parts)
+	for _, w := range without(p.Withheld, parts) {
+		field.RemoveValue(wants, w)
 	}
 	ours := ownership.ApplyEntry(s.decide.Owners, ownership.Manager)
 	for _, path := range ours.Paths() {

@@ -1,8 +1,11 @@
 package decide
 
 import (
+	"slices"
+
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/policy"
@@ -27,7 +30,7 @@ func (in Input) CededPaths() []field.Path {
 func withheld(in Input, findings []Finding) []field.Path {
 	var all []field.Path
 	for _, p := range in.CededPaths() {
-		if !corrects(findings, p) && !isInNewItem(in, p) {
+		if !corrects(findings, p) && !isInNewItem(in, p) && !isUnset(in, p) {
 			all = append(all, p)
 		}
 	}
@@ -71,20 +74,32 @@ func corrects(findings []Finding, p field.Path) bool {
 // names, as an object does, and lets go of it afterwards. Without its image no container can be made.
 func isInNewItem(in Input, p field.Path) bool {
 	for i, e := range p[:max(len(p)-1, 0)] {
-		if e.Key == nil {
+		if e.Key == nil && e.Index == nil {
 			continue
 		}
-		if _, there := field.ValueAt(in.Live, p[:i+1]); !there {
+		if _, there := liveValue(in, p[:i+1]); !there {
 			return true
 		}
 	}
 	return false
 }
 
+// isUnset reports whether a claimant has no value yet in an item of an atomic list: the item starts with Git's. A destination without a weight beside
+// one that has a weight gets no requests.
+func isUnset(in Input, p field.Path) bool {
+	if !slices.ContainsFunc(p, func(e field.Element) bool { return e.Index != nil }) {
+		return false
+	}
+	ruled := slices.ContainsFunc(in.Ignored, func(c ignore.Covered) bool { return c.Path.Equals(p) })
+	_, there := liveValue(in, p)
+	return !ruled && !there
+}
+
 // WithoutCeded returns what an apply of git, a version of Git's object, sends as far as rules and claims decide it: git without the fields that
 // they cover. Of an atomic field no part can be left out: such a part has live's value. Live is there.
 func (in Input) WithoutCeded(git object.Object) object.Object {
 	in.Desired = git
+	in = withPairs(in)
 	return withoutPaths(in, withheld(in, nil))
 }
 

@@ -17,7 +17,7 @@ var writers = map[string]string{
 	"vpa-pods": "vpa vpa-pods", "vpa-status": "vpa-status", "capi-ca": "cluster-autoscaler cluster-autoscaler-write",
 	"rollout-nil-replicas": "rollout-replicas", "rollout-containers": "rollout-containers",
 	"rollout-svc-selector": "rollout-service rollout-service-mark rollout-annotation",
-	"rollout-traffic":      "rollout-virtualservice rollout-destinationrule rollout-httproute rollout-trafficsplit rollout-traefik rollout-apisix rollout-alb",
+	"rollout-traffic":      "rollout-virtualservice rollout-managed-routes rollout-destinationrule rollout-httproute rollout-managed-rules rollout-trafficsplit rollout-traefik rollout-apisix rollout-alb",
 	"rollout-workloadref":  "rollout-workload", "flagger": "flagger flagger-daemonset flagger-routes",
 	"downscaler": "downscaler downscaler-hpa downscaler-cronjob kube-green kube-green-cronjobs", "kueue-suspend": "kueue", "pvc-size": "pvc-size",
 	"deploy-revision": "deployment-revision", "ds-generation": "daemonset-generation", "svc-alloc": "service-allocation",

@@ -8,5 +8,5 @@ import (
 // What tests of this package look at from outside.
 var (
 	Glob   = matchesGlob
-	PathIn = func(p Path, o object.Object) []field.Path { return p.in(nil, o) }
+	PathIn = func(p Path, o object.Object) []field.Path { return p.in(Subject{Live: o}) }
 )

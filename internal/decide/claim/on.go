@@ -62,7 +62,7 @@ func (s Subject) paths(e *Entry, items string) []field.Path {
 	}
 	var out []field.Path
 	for _, p := range e.paths(items) {
-		for _, f := range p.in(s.Owners, s.Desired, s.Live) {
+		for _, f := range p.in(s) {
 			out = append(out, s.scaled(e, f))
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/pairing"
 	"go.yaml.in/yaml/v3"
 )
 
@@ -188,18 +189,63 @@ func resolvePointer(v any, ptr field.Pointer) (any, bool) {
 	return v, v != nil
 }
 
-// in lists the fields that are meant in the objects. What a path names after its last open step need not be there.
-func (p Path) in(owners []ownership.Entry, objects ...object.Object) []field.Path {
+// in lists the fields that are meant in Git's object and in the live one, as Git's object has them. What a path names after its last open
+// step need not be there. In an item of live of which Git has none, nothing is named; such an item itself is, where the path ends with it.
+func (p Path) in(s Subject) []field.Path {
 	if p.plain != nil {
 		return []field.Path{p.plain}
 	}
+	inGit, inLive := p.resolved(s.Desired, s.Owners), p.resolved(s.Live, s.Owners)
+	if s.Desired == nil {
+		return uniquePaths(inLive)
+	}
+	items := p.foreign(s, inLive)
+	if p.endsWithItem() {
+		inLive = slices.DeleteFunc(inLive, func(at field.Path) bool { return at[len(at)-1].Index != nil })
+	}
+	return uniquePaths(append(pairing.UniteInGit(s.Desired, s.Live, inGit, inLive), items...))
+}
+
+// endsWithItem reports whether the path ends with list items that a key names.
+func (p Path) endsWithItem() bool { return p.steps[len(p.steps)-1].key != "" }
+
+// resolved lists the fields that are meant in one object.
+func (p Path) resolved(o object.Object, owners []ownership.Entry) []field.Path {
 	var out []field.Path
-	for _, o := range objects {
-		for _, ptr := range p.pointers(o) {
-			found, _ := ownership.Resolve(ptr, o, owners)
-			if found != nil && !slices.ContainsFunc(out, found.Equals) {
-				out = append(out, found)
-			}
+	for _, ptr := range p.pointers(o) {
+		if found, _ := ownership.Resolve(ptr, o, owners); found != nil {
+			out = append(out, found)
+		}
+	}
+	return out
+}
+
+func uniquePaths(all []field.Path) []field.Path {
+	var out []field.Path
+	for _, p := range all {
+		if !slices.ContainsFunc(out, p.Equals) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// foreign names the items that the path means in an atomic list of the live object, and that Git's list has not, by their key.
+func (p Path) foreign(s Subject, inLive []field.Path) []field.Path {
+	if !p.endsWithItem() {
+		return nil
+	}
+	var out []field.Path
+	for _, at := range inLive {
+		item, _ := field.ValueAt(s.Live, at)
+		m, isMap := item.(map[string]any)
+		if !isMap || slices.IndexFunc(at, func(e field.Element) bool { return e.Index != nil }) != len(at)-1 {
+			continue
+		}
+		named := append(at[:len(at)-1].Copy(), field.KeyElement(m, []string{p.steps[len(p.steps)-1].key}))
+		_, listed := field.ValueAt(s.Desired, at[:len(at)-1])
+		if _, there := field.ValueAt(s.Desired, named); listed && !there {
+			out = append(out, named)
 		}
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/pairing"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -55,6 +56,8 @@ type Input struct {
 	// WithoutBaseline says that no dry run gave a baseline: what Git names is compared by itself. Native is as in Pair.
 	WithoutBaseline, Native bool
 	Past                    Past
+
+	pairs *pairing.Pairs
 }
 
 // Past is what was seen of a live object when it was compared with the same object of Git's before. The zero Past is nothing.
@@ -104,6 +107,9 @@ type Result struct {
 func CompareObject(in Input) (Result, error) {
 	if in.Live == nil {
 		return Result{Differences: []Difference{{Kind: Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}}, nil
+	}
+	if len(in.Withheld)+len(in.Released) > 0 {
+		in.pairs = pairing.NewPairs(in.Desired, in.Live, in.Withheld)
 	}
 	if in.WithoutBaseline {
 		return CompareWithoutBaseline(Pair{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Native: in.Native}), nil
@@ -162,7 +168,7 @@ func fromBaseline(in Input, shape, ours ownership.Shape) []Difference {
 // difference describes a field. There is none where Git names no value and live has none.
 func difference(in Input, p field.Path) (Difference, bool) {
 	git, named := field.ValueAt(in.Desired, p)
-	now, there := field.ValueAt(in.Live, p)
+	now, there := liveValue(in, p)
 	desired, live := redact.HideValue(git), redact.HideValue(now)
 	d := Difference{Path: p, Kind: Changed, Desired: desired, Live: live, Writer: in.Past.History(in.Owners, in.Hasher, p, live).WriterOf(p)}
 	if w := d.Writer; !in.Past.Seen.Known() && w.AppliesGit() && ownership.ApplyEntry(in.Owners, ownership.Manager).Empty() {
@@ -178,6 +184,15 @@ func difference(in Input, p field.Path) (Difference, bool) {
 		d.Kind = Extra
 	}
 	return d, there || named
+}
+
+// liveValue returns the live value of a field of Git's: in an atomic list that of the same item, wherever it stands.
+func liveValue(in Input, p field.Path) (any, bool) {
+	at, paired := in.pairs.InLive(p)
+	if !paired {
+		return nil, false
+	}
+	return field.ValueAt(in.Live, at)
 }
 
 // onlyWithheld reports whether the only change lies in withheld parts of an atomic field.
@@ -217,9 +232,11 @@ func matchesEmptyMap(desired, live any) bool {
 	return ok && len(want) == 0 && isMap
 }
 
-// byValue compares what Git names at p with live, unless that is reported already.
+// byValue compares what Git names at p with live, unless that is reported already. Of an atomic list in which live has not the item, the list as
+// a whole differs.
 func (r *Result) byValue(in Input, p field.Path) {
-	if covered(r.Differences, p) {
+	_, paired := in.pairs.InLive(p[:max(len(p)-1, 0)])
+	if !paired || covered(r.Differences, p) {
 		return
 	}
 	d, ok := difference(in, p)
@@ -289,18 +306,4 @@ func isWithin(paths []field.Path, p field.Path) bool {
 		}
 	}
 	return false
-}
-
-// Overlay returns a copy of desired that holds live's values at the paths: what may be sent where a withheld
-// field is part of an atomic one. A path that live lacks is left out.
-func Overlay(desired, live object.Object, paths []field.Path) object.Object {
-	c := desired.Clone()
-	for _, p := range paths {
-		if v, there := field.ValueAt(live, p); there {
-			field.SetValue(c, p, object.CloneValue(v))
-		} else {
-			field.RemoveValue(c, p)
-		}
-	}
-	return c
 }

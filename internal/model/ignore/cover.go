@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/pairing"
 )
 
 // part is one of the things by which a rule names fields. One of the three is set.
@@ -71,22 +72,31 @@ func hasPosition(p field.Pointer) bool {
 	})
 }
 
+// paths returns what the expression selects. What it selects in live is named as Git's object has it; in an item of live of which Git has
+// none, there is nothing to cover.
 func (a Answer) paths(s Observed) []field.Path {
+	named := resolveAll(a.Git, s.Desired, s.Owners)
+	if !a.Positional && s.Live != nil {
+		named = pairing.UniteInGit(s.Desired, s.Live, named, resolveAll(a.Live, s.Live, s.Owners))
+	}
 	var out []field.Path
 	seen := map[string]bool{}
-	take := func(list []field.Pointer, in object.Object) {
-		for _, p := range list {
-			path, ok := ownership.Resolve(p, in, s.Owners)
-			if !ok || len(path) == 0 || seen[path.String()] {
-				continue
-			}
+	for _, path := range named {
+		if !seen[path.String()] {
 			seen[path.String()] = true
 			out = append(out, pathsBeside(s, path)...)
 		}
 	}
-	take(a.Git, s.Desired)
-	if !a.Positional && s.Live != nil {
-		take(a.Live, s.Live)
+	return out
+}
+
+// resolveAll returns the fields that the pointers name in the object.
+func resolveAll(list []field.Pointer, in object.Object, owners []ownership.Entry) []field.Path {
+	var out []field.Path
+	for _, p := range list {
+		if path, ok := ownership.Resolve(p, in, owners); ok && len(path) > 0 {
+			out = append(out, path)
+		}
 	}
 	return out
 }

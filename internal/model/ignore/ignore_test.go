@@ -155,6 +155,44 @@ func TestWhatAnExpressionSelectsIsNamedByKeys(t *testing.T) {
 	}
 }
 
+// TestAnExpressionMeansTheSameItemsInBothObjects: without keys a position of live is another one of Git's, where items were put in.
+func TestAnExpressionMeansTheSameItemsInBothObjects(t *testing.T) {
+	const rule = "{host: %s, http: {paths: [{path: /, backend: %s}]}}"
+	ingress := func(hosts ...string) object.Object {
+		var rules []string
+		for _, h := range hosts {
+			rules = append(rules, fmt.Sprintf(rule, strings.TrimSuffix(h, "!"), h))
+		}
+		return load(t, "{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}, spec: {rules: ["+strings.Join(rules, ", ")+"]}}")
+	}
+	const backend = "/http/paths/0/backend"
+	for name, tt := range map[string]struct {
+		git, live []string
+		answer    ignore.Answer
+		want      string
+	}{
+		"Git has a new one first": {
+			[]string{"new", "a"}, []string{"a!"},
+			ignore.Answer{Git: pointers(t, "/spec/rules/1"+backend), Live: pointers(t, "/spec/rules/0"+backend)}, ".spec.rules[1].http.paths[0].backend",
+		},
+		"live has another one first": {
+			[]string{"a"}, []string{"theirs", "a!"},
+			ignore.Answer{Git: pointers(t, "/spec/rules/0"+backend), Live: pointers(t, "/spec/rules/1"+backend)}, ".spec.rules[0].http.paths[0].backend",
+		},
+		"selected in live alone": {
+			[]string{"new", "a"}, []string{"a!"}, ignore.Answer{Live: pointers(t, "/spec/rules/0"+backend)}, ".spec.rules[1].http.paths[0].backend",
+		},
+		"an item that Git has not": {
+			[]string{"a"}, []string{"theirs", "a"}, ignore.Answer{Live: pointers(t, "/spec/rules/0"+backend)}, "",
+		},
+	} {
+		s := ignore.Observed{Desired: ingress(tt.git...), Live: ingress(tt.live...), Answers: map[string]ignore.Answer{"q": tt.answer}}
+		if got := covered(ignore.Rules{{Name: "r", Queries: []string{"q"}}}, s); got != tt.want {
+			t.Errorf("%s: covers %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
 func TestAManagersFieldsAreCoveredAndNotWhatOthersHaveBesideThem(t *testing.T) {
 	for manager, want := range map[string]string{
 		"kube-controller-manager": ".spec.replicas",
