@@ -112,7 +112,7 @@ func CompareObject(in Input) (Result, error) {
 		in.pairs = pairing.NewPairs(in.Desired, in.Live, in.Withheld)
 	}
 	if in.WithoutBaseline {
-		return CompareWithoutBaseline(Pair{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Native: in.Native}), nil
+		return withoutBaseline(in), nil
 	}
 	shape, err := in.Baseline.shape(in.Owners)
 	if err != nil {
@@ -132,6 +132,23 @@ func CompareObject(in Input) (Result, error) {
 	r.LostOwnership = lostOwnership(in, shape, ours, r.Differences)
 	r.add(in.Live, in.Added)
 	return r, nil
+}
+
+// withoutBaseline compares what Git names by itself. Of an atomic field of which only withheld parts differ, these are reported.
+func withoutBaseline(in Input) Result {
+	r := CompareWithoutBaseline(Pair{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Native: in.Native})
+	var parts []field.Path
+	r.Differences = slices.DeleteFunc(r.Differences, func(d Difference) bool {
+		only := onlyWithheld(in, d)
+		if only {
+			parts = append(parts, pathsBelow(in.Withheld, d.Path)...)
+		}
+		return only
+	})
+	for _, p := range parts {
+		r.byValue(in, p)
+	}
+	return r
 }
 
 // add reports additions, but for those in a field that is reported already.

@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
 )
 
 // routes is an object with one atomic list of named items.
@@ -107,5 +109,23 @@ func TestAnOverlayLeavesOutWhatLiveHasNot(t *testing.T) {
 	got = compare.Overlay(routes(route("a", 1, 2)), routes(map[string]any{"name": "a"}), []field.Path{weightOf(0)})
 	if diff := cmp.Diff(routes(map[string]any{"name": "a", "timeout": int64(2)}), got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestWithoutADryRunWithheldPartsOfAListAreNoDifferenceOfTheList: where the API server refuses a dry run, what Git names is compared by itself.
+func TestWithoutADryRunWithheldPartsOfAListAreNoDifferenceOfTheList(t *testing.T) {
+	git, live := routes(route("a", 100, 5)), routes(route("x", 1, 1), route("a", 80, 5))
+	for want, in := range map[string]compare.Input{
+		"[changed .spec.routes[0].weight]": {Withheld: []field.Path{weightOf(0), routeNamed("x")}},
+		"[changed .spec.routes]":           {Withheld: []field.Path{weightOf(0)}},
+	} {
+		in.Desired, in.Live, in.WithoutBaseline, in.Hasher = git, live, true, ownership.NewHasher()
+		r, err := compare.CompareObject(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprint(paths(r.Differences)); got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
 	}
 }
