@@ -72,13 +72,13 @@ func TestTheFormIsThatOfTheQuestion(t *testing.T) {
 		"app get -n flux-system --all":                               "AppList",
 		"app get -A":                                                 "AppList",
 		"app get -n flux-system -l env=pr-42":                        "AppList",
-		"app get web web -n flux-system":                             "AppList",
+		"app get web kustomization/web -n flux-system":               "AppList",
 		"app diff web -n flux-system":                                "Diff",
 		"app diff -n flux-system --all":                              "DiffList",
 		"app diff --field-selector metadata.name=web -n flux-system": "DiffList",
 		"diff kustomization web -n flux-system":                      "Diff",
 		"trace Pod/web-1":                                            "Trace",
-		"trace pod web-1 web-1":                                      "TraceList",
+		"trace Pod/web-1 pod/web-1":                                  "TraceList",
 	} {
 		if stdout, stderr := printed(t, line+" -o jsonpath={.kind}"); stdout != want {
 			t.Errorf("%s is %q, want %s: %s", line, stdout, want, stderr)

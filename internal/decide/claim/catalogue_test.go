@@ -47,7 +47,7 @@ var unrecognisable = map[string]string{
 
 // additional entries name writers whose additions to an object are not reported.
 var additional = []string{"kubernetes-controllers", "known-controllers", "truce-tools", "deployer-marks", "flux-requests", "argocd-requests",
-	"cnpg-restart", // by the prefix of its name a person
+	"cnpg-restart",                                                                                    // by the prefix of its name a person
 	"policy-engines", "gke-autopilot-webhook", "kueue-suspend", "pod-webhooks", "load-balancer-class", // known by the names of their webhooks
 }
 
