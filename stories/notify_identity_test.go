@@ -78,14 +78,14 @@ func TestAMessageIsSentByAnIdentity(t *testing.T) {
 iam.gke.io/gcp-service-account: %q, gcp.auth.fluxcd.io/workload-identity-provider: %q}}}`, account, w.ns, client, cloudtest.Tenant, email, pool))
 	}
 	for name, spec := range map[string]string{
-		"hub-account":      "type: azureeventhub, address: by-account, channel: hub, serviceAccountName: sender",
-		"hub-itself":       "type: azureeventhub, address: by-itself, channel: hub",
+		"hub-account":      "type: azureeventhub, address: hub, channel: by-account, serviceAccountName: sender",
+		"hub-itself":       "type: azureeventhub, address: hub, channel: by-itself",
 		"topic-account":    "type: googlepubsub, address: by-account, channel: topic, serviceAccountName: sender",
 		"topic-itself":     "type: googlepubsub, address: by-itself, channel: topic",
 		"status-account":   "type: azuredevops, address: 'https://dev.azure.com/org/by-account/_git/fleet', serviceAccountName: sender",
 		"status-itself":    "type: azuredevops, address: 'https://dev.azure.com/org/by-itself/_git/fleet'",
 		"status-elsewhere": "type: azuredevops, address: 'https://tfs.example.com/org/project/_git/fleet', serviceAccountName: sender",
-		"hub-stranger":     "type: azureeventhub, address: by-account, channel: hub, serviceAccountName: stranger",
+		"hub-stranger":     "type: azureeventhub, address: hub, channel: by-account, serviceAccountName: stranger",
 		"topic-stranger":   "type: googlepubsub, address: by-account, channel: topic, serviceAccountName: stranger",
 		"status-stranger":  "type: azuredevops, address: 'https://dev.azure.com/org/by-account/_git/fleet', serviceAccountName: stranger",
 	} {
@@ -148,7 +148,7 @@ func TestATokenThatIsRejectedIsReplaced(t *testing.T) {
 apiVersion: notification.toolkit.fluxcd.io/v1beta3
 kind: Provider
 metadata: {name: hub, namespace: %[1]s}
-spec: {type: azureeventhub, address: acme-events, channel: hub, serviceAccountName: sender, proxySecretRef: {name: way}, certSecretRef: {name: way}}
+spec: {type: azureeventhub, address: hub, channel: acme-events, serviceAccountName: sender, proxySecretRef: {name: way}, certSecretRef: {name: way}}
 ---
 apiVersion: notification.toolkit.fluxcd.io/v1beta3
 kind: Alert
@@ -183,7 +183,7 @@ func TestATenantsProviderHasNoIdentityOfTheController(t *testing.T) {
 apiVersion: notification.toolkit.fluxcd.io/v1beta3
 kind: Provider
 metadata: {name: %[1]s, namespace: %[2]s}
-spec: {type: azureeventhub, address: tenant-events, channel: %[1]s%[3]s}
+spec: {type: azureeventhub, address: %[1]s, channel: tenant-events%[3]s}
 ---
 apiVersion: notification.toolkit.fluxcd.io/v1beta3
 kind: Alert

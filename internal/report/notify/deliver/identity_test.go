@@ -23,7 +23,7 @@ func TestTheControllersIdentityGoesNoOtherWay(t *testing.T) {
 		f.queue(p, failed)
 		return f.result()
 	}
-	for kind, at := range map[string]string{"googlepubsub": "acme-prod", "azureeventhub": "acme-events", "azuredevops": "https://dev.azure.com/acme/shop/_git/fleet"} {
+	for kind, at := range map[string]string{"googlepubsub": "acme-prod", "azureeventhub": "events", "azuredevops": "https://dev.azure.com/acme/shop/_git/fleet"} {
 		for name, change := range map[string]func(*deliver.Loaded){
 			"a proxy":      func(p *deliver.Loaded) { p.Proxy = "http://127.0.0.1:1" },
 			"its Secret":   func(p *deliver.Loaded) { p.ProxyData = map[string][]byte{"address": []byte("http://127.0.0.1:1")} },

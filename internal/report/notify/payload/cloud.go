@@ -1,6 +1,7 @@
 package payload
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -45,8 +46,8 @@ func (pubSub) build(t Target, c Content) (Request, error) {
 	return authorized(r, "Bearer", t.Token), err
 }
 
-// eventHub sends the form of Flux's events to an event hub of Azure. The address is a connection string with a shared access key; else a namespace, the
-// channel is the hub, and the token one of Microsoft Entra ID.
+// eventHub sends the form of Flux's events to an event hub of Azure. The address is a connection string with a shared access key; else it is the hub, the channel the
+// namespace, and the token one of Microsoft Entra ID.
 type eventHub struct{}
 
 var (
@@ -58,27 +59,26 @@ var (
 const signatureLife = 25 * time.Hour
 
 func (eventHub) build(t Target, c Content) (Request, error) {
-	host, hub, by := t.Address, t.Channel, map[string]string(nil)
+	host, hub := hubOfToken(t)
+	by := map[string]string(nil)
 	if strings.Contains(t.Address, "SharedAccessKey=") {
 		by = connectionOf(t.Address)
-		host = by["Endpoint"]
-		if by["EntityPath"] != "" {
-			hub = by["EntityPath"]
-		}
+		host, hub = by["Endpoint"], cmp.Or(by["EntityPath"], t.Channel)
 	}
 	at := namespaceForm().FindStringSubmatch(host)
 	switch {
-	case at == nil:
-		return Request{}, missing(t.Type, "an address: a namespace of Event Hubs, or a connection string as the key address of its Secret")
-	case !hubForm().MatchString(hub):
-		return Request{}, missing(t.Type, "the name of an event hub in spec.channel, or EntityPath in the connection string")
+	case by == nil && !hubForm().MatchString(hub):
+		return Request{}, missing(t.Type, "an address: the name of an event hub, or a connection string as the key address of its Secret")
+	case by == nil && at == nil:
+		return Request{}, missing(t.Type, "a namespace of Event Hubs in spec.channel")
 	case by == nil && t.Token == "":
 		return Request{}, missing(t.Type, "the key token in its Secret, a connection string, or an identity at Azure")
+	case at == nil:
+		return Request{}, missing(t.Type, "Endpoint in the connection string: a namespace of Event Hubs")
+	case !hubForm().MatchString(hub):
+		return Request{}, missing(t.Type, "the name of an event hub in spec.channel, or EntityPath in the connection string")
 	}
-	if at[2] == "" {
-		at[2] = ".servicebus.windows.net"
-	}
-	resource := "https://" + at[1] + at[2] + "/" + hub
+	resource := "https://" + at[1] + cmp.Or(at[2], ".servicebus.windows.net") + "/" + hub
 	r, err := postJSON(resource+"/messages?timeout=60&api-version=2014-01", newEvent(c))
 	if err != nil {
 		return r, err
@@ -92,6 +92,19 @@ func (eventHub) build(t Target, c Content) (Request, error) {
 	}
 	r.Headers["Authorization"] = sharedAccess(resource, by["SharedAccessKeyName"], by["SharedAccessKey"], c.Message.At.Add(signatureLife))
 	return r, nil
+}
+
+// hubOfToken returns the namespace and the hub of a target that has no connection string: as in Flux the channel names the namespace, and the address the hub. If one of them
+// alone is the full name of a namespace, that is the namespace.
+func hubOfToken(t Target) (namespace, hub string) {
+	isFull := func(name string) bool {
+		at := namespaceForm().FindStringSubmatch(name)
+		return at != nil && at[2] != ""
+	}
+	if isFull(t.Address) && !isFull(t.Channel) {
+		return t.Address, t.Channel
+	}
+	return t.Channel, t.Address
 }
 
 // connectionOf reads a connection string: NAME=VALUE;NAME=VALUE.
