@@ -35,7 +35,7 @@ func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 	case n.Severity == notify.Error && r.Reason == report.PruneHeld:
 		return notify.Matter{Kind: matter.HeldPrune, Phase: notify.Opens, Form: n.Text}
 	case n.Severity == notify.Error:
-		return notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: n.Reason + " " + n.Text}
+		return notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FormOf(n.Reason, n.Text)}
 	case n.Reason == "ReconciliationSucceeded", n.Reason == "OperationCompleted", r.Release != nil && r.Reason == report.Succeeded:
 		return notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
 	}

@@ -1,9 +1,12 @@
 package controller
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
@@ -20,12 +23,15 @@ func TestAnEventSaysOnceWhatBecameOfAFetch(t *testing.T) {
 		want          string // the reason; empty for no Event
 		severity      notify.Severity
 	}{
-		"the first artifact":          {sourceOutcome{}, fetched("a"), "NewArtifact", notify.Info},
-		"nothing new":                 {fetched("a"), fetched("a"), "", ""},
-		"another artifact":            {fetched("a"), fetched("b"), "NewArtifact", notify.Info},
-		"a failure":                   {fetched("a"), failed("a", "no route"), "GitOperationFailed", notify.Error},
-		"a failure at the first":      {sourceOutcome{}, failed("", "no route"), "GitOperationFailed", notify.Error},
-		"the same failure":            {failed("a", "no route"), failed("a", "no route"), "", ""},
+		"the first artifact":     {sourceOutcome{}, fetched("a"), "NewArtifact", notify.Info},
+		"nothing new":            {fetched("a"), fetched("a"), "", ""},
+		"another artifact":       {fetched("a"), fetched("b"), "NewArtifact", notify.Info},
+		"a failure":              {fetched("a"), failed("a", "no route"), "GitOperationFailed", notify.Error},
+		"a failure at the first": {sourceOutcome{}, failed("", "no route"), "GitOperationFailed", notify.Error},
+		"the same failure":       {failed("a", "no route"), failed("a", "no route"), "", ""},
+		"the same failure of another port": {
+			failed("a", "lookup git: read udp 10.1.1.7:39251->10.96.0.10:53: i/o timeout"), failed("a", "lookup git: read udp 10.1.1.7:40001->10.96.0.10:53: i/o timeout"), "", "",
+		},
 		"another failure":             {failed("a", "no route"), failed("a", "denied"), "GitOperationFailed", notify.Error},
 		"the end of a failure":        {failed("a", "no route"), fetched("a"), "Succeeded", notify.Info},
 		"a failure, then an artifact": {failed("a", "no route"), fetched("b"), "NewArtifact", notify.Info},
@@ -34,6 +40,26 @@ func TestAnEventSaysOnceWhatBecameOfAFetch(t *testing.T) {
 		if ok != (c.want != "") || ok && (got.Reason != c.want || got.Severity != c.severity) {
 			t.Errorf("%s: %v %s %s, want %s %s", name, ok, got.Severity, got.Reason, c.severity, c.want)
 		}
+	}
+}
+
+// TestAFailureThatOnlyVariesIsNoOther: what a server or the network says of one cause is another text at each try.
+func TestAFailureThatOnlyVariesIsNoOther(t *testing.T) {
+	t.Parallel()
+	texts := []string{`dial tcp 10.0.0.1:443: i/o timeout; the server says "request 1"`, `dial tcp 10.0.0.2:443: i/o timeout; the server says "request 2"`, "another cause"}
+	var forms, keys []string
+	for _, text := range texts {
+		n := notify.Event{Severity: notify.Error, Reason: "BuildFailed", Text: text, Revision: "main@sha1:a"}
+		forms, keys = append(forms, matterOfNews(n, report.Report{}).Form), append(keys, messageKey([]notify.Event{n}))
+	}
+	causes := func(i, j int) bool {
+		return hasAnotherCause(dialect.SourceState{Err: errors.New(texts[i])}, dialect.SourceState{Err: errors.New(texts[j])})
+	}
+	if forms[0] != forms[1] || keys[0] != keys[1] || causes(0, 1) {
+		t.Errorf("one cause is two: %q, %q", forms[:2], keys[:2])
+	}
+	if forms[0] == forms[2] || keys[0] == keys[2] || !causes(0, 2) {
+		t.Errorf("two causes are one: %q, %q", forms, keys)
 	}
 }
 

@@ -3,13 +3,13 @@ package controller
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
 )
 
 // withFetch is the app, and why the newest look at its source has failed, where an earlier one has found an artifact. A source that is a custom
@@ -78,15 +78,12 @@ func (c *Controller) reportUnfetched(key app.SourceKey, why string) time.Duratio
 	return 0
 }
 
-// hasAnotherCause reports whether a source that has no artifact is not fetched for another reason than before. What the server says is not compared: it may
-// be another text each time, such as with the number of a request.
+// hasAnotherCause reports whether a source that has no artifact is not fetched for another reason than before. What varies from try to try is not compared.
 func hasAnotherCause(before, now dialect.SourceState) bool {
 	if now.Artifact.Files != nil || now.Err == nil || before.Err == nil {
 		return false
 	}
-	was, _, _ := strings.Cut(before.Err.Error(), " says ")
-	is, _, _ := strings.Cut(now.Err.Error(), " says ")
-	return was != is
+	return matter.FormOf("", before.Err.Error()) != matter.FormOf("", now.Err.Error())
 }
 
 // readersOf returns the apps that read a source. They are due where their statuses have a cause of before. The caller holds mu.

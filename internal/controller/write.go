@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
 )
 
 // statusManager is the field manager of everything that is written to custom resources.
@@ -144,11 +145,15 @@ func revisionOfNews(n notify.Event, r report.Report, isRelease bool) string {
 	return n.Revision
 }
 
-// messageKey is what makes news the same as others: the rest of a success message changes with every field that is ceded.
+// messageKey is what makes news the same as others: the rest of a success message changes with every field that is ceded, and the text of an error with
+// every try.
 func messageKey(news []notify.Event) string {
 	short := slices.Clone(news)
 	for i, n := range short {
-		if n.Severity == notify.Info && n.Revision != "" {
+		switch {
+		case n.Severity == notify.Error:
+			short[i].Text = matter.FormOf("", n.Text)
+		case n.Revision != "":
 			short[i].Text, _, _ = strings.Cut(n.Text, ";")
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
 
@@ -93,15 +94,24 @@ func (o *Outlet) warn(ctx context.Context, key objectKey, cr object.Object, s ro
 	for _, p := range s.Ignored {
 		ignored += p.String() + "; "
 	}
-	o.mu.Lock()
-	known := o.wrote[key] == failing+ignored
-	o.wrote[key] = failing + ignored
-	o.mu.Unlock()
-	if known {
+	if !o.isNewFault(key, failing+ignored) {
 		return
 	}
 	o.writeEvent(ctx, key, cr, "NotificationFailed", failing)
 	o.writeEvent(ctx, key, cr, "InvalidConfig", ignored)
+}
+
+// isNewFault notes what is wrong with a Provider or an Alert, and reports whether it is another fault than the one noted before, or none any more.
+func (o *Outlet) isNewFault(key objectKey, text string) bool {
+	form := ""
+	if text != "" {
+		form = matter.FormOf("", text)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	known := o.wrote[key] == form
+	o.wrote[key] = form
+	return !known
 }
 
 // writeEvent writes an Event of a Provider or an Alert that says why; none where there is nothing to say.

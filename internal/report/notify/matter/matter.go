@@ -60,11 +60,11 @@ func (s State) MessageSent(sent Sent) notify.Message {
 	return m
 }
 
-// KeyOf names the matter of a message: the app, the kind of matter, the object and the field. A message of no matter is one of its own, by its words.
+// KeyOf names the matter of a message: the app, the kind of matter, the object and the field. A message of no matter is one of its own, by its words (formOfMessage).
 func KeyOf(m notify.Message) string {
 	parts := []string{m.About.String(), m.Matter.Kind, m.Matter.Object, m.Matter.Field}
 	if m.Matter.Kind == "" {
-		parts = []string{m.About.String(), "", m.Reason, m.Revision, m.Text}
+		parts = []string{m.About.String(), "", formOfMessage(m)}
 	}
 	key := strings.Join(parts, "\x00")
 	if len(key) > longestKey { // the store takes no key of more than 32 KiB
@@ -98,17 +98,26 @@ func Advance(was State, m notify.Message) (State, bool) {
 	case m.Matter.Kind == Progress:
 		return was, false
 	case m.Matter.Kind == "" || m.Matter.Phase == notify.Once, m.Matter.Phase == notify.Ends && !was.Open:
-		form := m.Reason + "\x00" + m.Revision + "\x00" + m.Text
+		form := formOfMessage(m)
 		if was.Form == form && m.At.Sub(was.At) < Repeat {
 			return was, false
 		}
 		return State{Form: form, At: m.At}, true
 	case m.Matter.Phase == notify.Ends:
-		return State{Form: m.Reason + "\x00" + m.Revision + "\x00" + m.Text, At: m.At}, true
+		return State{Form: formOfMessage(m), At: m.At}, true
 	case was.Open && (was.Form == m.Matter.Form || m.Matter.Form == ""):
 		return was, false
 	}
 	return State{Open: true, Form: m.Matter.Form, At: m.At, Opened: m}, true
+}
+
+// formOfMessage is what makes a message the same as another one that was said: its reason, its revision and its text, of an error without what varies in it.
+func formOfMessage(m notify.Message) string {
+	text := m.Text
+	if m.Severity == notify.Error {
+		text = withoutVarying(text)
+	}
+	return m.Reason + "\x00" + m.Revision + "\x00" + text
 }
 
 // ChangesNothing reports whether a message is the end of a failure of which there was none, of a revision that has changed no object: as in Flux, it is for the
