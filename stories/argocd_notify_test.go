@@ -222,3 +222,25 @@ data:
 	w.Apply(t, settings("back"))
 	e.await(t, "/settings/back", "my-app")
 }
+
+// TestAnApplicationThatCannotBeComparedIsAnError: a commit breaks what an Application reads, which is one alert with the cause, and another one repairs it, which closes it.
+func TestAnApplicationThatCannotBeComparedIsAnError(t *testing.T) {
+	w := offArgoWorld(t, document3)
+	e := newEndpoint(t)
+	w.notifies(e, "alertmanager", "/oncall", "eventSeverity: error")
+	w.run(compose.RunOptions{Windows: shortWindows})
+	w.application("my-app", "apps/my-app", automated)
+	w.inSync("my-app")
+	good := w.repo.Git("show", "HEAD:apps/my-app/my-app.yaml") + "\n"
+	w.repo.Commit(map[string]string{"apps/my-app/my-app.yaml": "kind: ["}, "break it")
+	w.refresh("my-app")
+	w.argoCondition("my-app", "ComparisonError", "my-app.yaml")
+	e.await(t, "/oncall", `"reason":"ComparisonError"`, "my-app.yaml", `"severity":"error"`)
+	w.repo.Commit(map[string]string{"apps/my-app/my-app.yaml": good}, "repair it")
+	w.refresh("my-app")
+	w.inSync("my-app")
+	e.awaitCount(t, "/oncall", `"reason":"ComparisonError"`, 2)
+	if open, closed := alertsOf(t, e.at("/oncall")); open != 0 || closed != 1 {
+		t.Errorf("%d alerts are open, %d closed: %s", open, closed, strings.Join(e.at("/oncall"), "\n"))
+	}
+}

@@ -22,6 +22,12 @@ const settlePause = 5 * time.Second
 // matterOfNews is what an app's news is about: a run that fails until one succeeds, or a prune that waits. The report is that which the news is made of.
 func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 	switch {
+	case n.Reason == "ComparisonError", n.Reason == "InvalidSpecError": // of an Application, whatever its newest run has ended with
+		return notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FormOf(n.Reason, n.Text)}
+	case n.Reason == "ComparisonSucceeded":
+		return notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
+	case n.Reason == "OperationCompleted" && n.Severity == notify.Info && r.Unfetched != "":
+		return notify.Matter{} // that the source is not fetched goes on
 	case n.Reason == "ResourceUpdated" && n.Severity == notify.Error: // of an Application: its sync or health status has changed
 		return healthMatter(report.WorstHealth(r.Objects))
 	case n.Reason == "ResourceUpdated" && strings.HasSuffix(n.Text, " -> Healthy"):

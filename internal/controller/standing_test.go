@@ -30,6 +30,11 @@ func TestWhatARunsNewsIsAbout(t *testing.T) {
 		{notify.Event{Severity: notify.Error, Reason: "BuildFailed"}, report.Report{Reason: report.RenderFailed}, "failure opens map[]"},
 		{notify.Event{Severity: notify.Error, Reason: "HealthCheckFailed"}, report.Report{Reason: report.Succeeded}, "health opens map[]"},
 		{notify.Event{Severity: notify.Error, Reason: "TestFailed"}, report.Report{Reason: report.HealthFailed, Release: of}, "failure opens map[object:release shop/web.v3 of chart web@1.2.3]"},
+		{notify.Event{Severity: notify.Error, Reason: "ComparisonError"}, report.Report{Reason: report.RenderFailed}, "failure opens map[]"},
+		{notify.Event{Severity: notify.Error, Reason: "ComparisonError"}, report.Report{Reason: report.HealthFailed, Unfetched: "no route"}, "failure opens map[]"},
+		{notify.Event{Severity: notify.Info, Reason: "ComparisonSucceeded"}, report.Report{Reason: report.Succeeded}, "failure ends map[]"},
+		{notify.Event{Severity: notify.Info, Reason: "OperationCompleted"}, report.Report{Reason: report.Succeeded}, "failure ends map[]"},
+		{notify.Event{Severity: notify.Info, Reason: "OperationCompleted"}, report.Report{Reason: report.Succeeded, Unfetched: "no route"}, "  map[]"},
 		{notify.Event{Severity: notify.Info, Reason: "ReconciliationSucceeded"}, report.Report{Reason: report.Succeeded}, "failure ends map[]"},
 	} {
 		m := matterOfNews(c.news, c.r)

@@ -3,9 +3,12 @@ package argocd
 import (
 	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
@@ -15,7 +18,11 @@ const (
 	operationCompleted = "OperationCompleted"
 )
 
-// News returns what Argo CD reports by Events: another sync status, another health, the end of an operation.
+// compared is the reason of the news that an Application can be compared with Git again. That it cannot has the type of its condition.
+const compared = "ComparisonSucceeded"
+
+// News returns what Argo CD reports by Events: another sync status, another health, the end of an operation; and what it reports by a condition alone: why the
+// Application cannot be compared with Git.
 func (Applications) News(before, now object.Object) []notify.Event {
 	var had, is applicationStatus
 	reader.DecodeStatus(object.Object{"status": map[string]any(before)}, &had)
@@ -28,17 +35,52 @@ func (Applications) News(before, now object.Object) []notify.Event {
 	if had.Sync.Status != is.Sync.Status {
 		tell(notify.Event{Severity: notify.Info, Reason: resourceUpdated, Text: "Updated sync status: " + transition(had.Sync.Status, is.Sync.Status)})
 	}
+	if n, isNew := comparisonNews(had, is); isNew {
+		out = append(out, n)
+	}
 	if text := healthNews(had.Health, is.Health); text != "" {
 		tell(notify.Event{Severity: healthSeverity(is.Health.Status), Reason: resourceUpdated, Text: text})
 	}
 	if o := is.OperationState; hasFinished(o) && (!hasFinished(had.OperationState) || had.OperationState.FinishedAt != o.FinishedAt) {
 		n := notify.Event{Severity: notify.Info, Reason: operationCompleted, Text: "Sync operation" + revisionSuffix(o) + " succeeded"}
-		if o.Phase != phaseSucceeded {
+		if hasFailed(o) {
 			n = notify.Event{Severity: notify.Error, Reason: operationCompleted, Text: fmt.Sprintf("Sync operation%s failed: %s", revisionSuffix(o), o.Message)}
 		}
 		tell(n)
 	}
 	return out
+}
+
+// comparisonNews is why an Application cannot be compared with Git, where that is another cause than before, and that it is compared again, where the newest operation
+// has not failed. It is about a revision where that is what fails, or is synced.
+func comparisonNews(had, is applicationStatus) (notify.Event, bool) {
+	before, now := incomparable(had.Conditions), incomparable(is.Conditions)
+	n := notify.Event{Severity: notify.Error, Reason: now.Type, Text: now.Message, Revision: oneText(is.Sync.Revision, is.Sync.Revisions)}
+	switch {
+	case now.Type != "" && strings.HasSuffix(now.Message, comparedWithLast): // the source cannot be fetched
+		n.Revision = ""
+	case now.Type == "":
+		n.Severity, n.Reason, n.Text = notify.Info, compared, "it is compared with Git again; it was: "+before.Message
+		if is.Sync.Status != string(report.Synced) {
+			n.Revision = ""
+		}
+		return n, before.Type != "" && !hasFailed(is.OperationState) && !hasCondition(is.Conditions, deletionError)
+	}
+	return n, before.Type != now.Type || before.Message != now.Message
+}
+
+// incomparable is the condition that says why an Application cannot be compared with Git; the zero value for none.
+func incomparable(all []condition) condition {
+	for _, c := range all {
+		if c.Type == invalidSpec || c.Type == comparison {
+			return c
+		}
+	}
+	return condition{}
+}
+
+func hasCondition(all []condition, kind string) bool {
+	return slices.ContainsFunc(all, func(c condition) bool { return c.Type == kind })
 }
 
 // healthNews is another health with the object that is the reason, and of one that stays Degraded another reason: its pods are read a
@@ -71,6 +113,9 @@ func healthSeverity(health string) notify.Severity {
 func hasFinished(o *operationState) bool {
 	return o != nil && o.Phase != phaseRunning && o.FinishedAt != ""
 }
+
+// hasFailed reports whether an operation has ended without success.
+func hasFailed(o *operationState) bool { return hasFinished(o) && o.Phase != phaseSucceeded }
 
 func revisionSuffix(o *operationState) string {
 	if o.SyncResult == nil || oneText(o.SyncResult.Revision, o.SyncResult.Revisions) == "" {
