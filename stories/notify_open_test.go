@@ -127,3 +127,33 @@ func TestAnAlertIsClosedWhenItsAlertIsResumed(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAlertThatComesLaterHearsWhatFails: an app fails while an Alert and a Provider are suspended and a third Alert is not there yet. Each hears of it once, when it can.
+func TestAnAlertThatComesLaterHearsWhatFails(t *testing.T) {
+	w := offWorld(t, document3)
+	e := newEndpoint(t)
+	w.notifies(e, "generic", "/log", "")
+	w.notifies(e, "generic", "/alert", "suspend: true")
+	w.notifies(e, "generic", "/provider", "")
+	const provider, alert = "providers.notification.toolkit.fluxcd.io/provider", "alerts.notification.toolkit.fluxcd.io/alert"
+	w.kubectl("patch", provider, "--type=merge", "-p", `{"spec":{"suspend":true}}`)
+	stop := w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("my-app", "./apps/none", defaultSpec)
+	e.await(t, "/log", `"severity":"error"`, "apps/none")
+	for _, suspended := range []string{provider, alert} {
+		w.kubectl("patch", suspended, "--type=merge", "-p", `{"spec":{"suspend":false}}`)
+	}
+	w.notifies(e, "generic", "/late", "")
+	for _, path := range []string{"/alert", "/provider", "/late"} {
+		e.await(t, path, `"severity":"error"`, "apps/none")
+	}
+	stop()
+	w.run(compose.RunOptions{Windows: shortWindows})
+	w.kubectl("patch", "kustomizations.kustomize.toolkit.fluxcd.io/my-app", "--type=merge", "-p", `{"spec":{"path":"./apps/my-app"}}`)
+	for _, path := range []string{"/log", "/alert", "/provider", "/late"} {
+		e.await(t, path, "ReconciliationSucceeded")
+		if n := e.count(path, "apps/none"); n != 1 {
+			t.Errorf("%d messages of the failure at %s: %s", n, path, strings.Join(e.at(path), "\n"))
+		}
+	}
+}

@@ -42,6 +42,17 @@ func (d *dispatch) closeLeft() error {
 	return nil
 }
 
+// closeMoved closes what an Alert has open at the Provider that it had before.
+func (d *dispatch) closeMoved(by string, to route.Key) error {
+	sent, is := d.sent[by]
+	if !is || sent.Provider == to.Name {
+		return nil
+	}
+	end := *d
+	end.message = endMessage(d.message, d.was, "Moved", "sent by Provider "+to.Name+" from now on")
+	return end.close(by, sent)
+}
+
 // unclosed returns what a matter that ends leaves open, for the Alert or the Provider is suspended, or was until a moment ago.
 func (d *dispatch) unclosed() map[string]matter.Sent {
 	out := map[string]matter.Sent{}
@@ -132,11 +143,11 @@ func (o *Outlet) closeResumed(tx *outbox.Tx, woken map[route.Key]bool) error {
 	return nil
 }
 
-// hasUnclosed reports whether anything was left open.
-func (o *Outlet) hasUnclosed() bool {
+// hasLeft reports whether anything was left open, or may not have been said to an Alert.
+func (o *Outlet) hasLeft() bool {
 	states, err := o.Store.States("")
 	for _, s := range states {
-		if !s.Open && len(s.Sent) > 0 {
+		if !s.Open && len(s.Sent) > 0 || s.HasEnd() {
 			return true
 		}
 	}

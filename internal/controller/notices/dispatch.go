@@ -34,6 +34,7 @@ type dispatch struct {
 	was     matter.State // of its matter
 	news    news
 	sent    map[string]matter.Sent // what on-call tools have open now, by the Alerts
+	heard   map[string]string      // the Alerts by which the message was queued, with their Providers
 	woken   map[route.Key]bool
 }
 
@@ -41,7 +42,8 @@ type dispatch struct {
 func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool) error {
 	key := matter.KeyOf(m)
 	was := tx.State(key)
-	d := dispatch{outlet: o, tx: tx, message: m, was: was, news: news{idle: matter.ChangesNothing(was, m)}, sent: maps.Clone(was.Sent), woken: woken}
+	d := dispatch{outlet: o, tx: tx, message: m, was: was, sent: maps.Clone(was.Sent), heard: map[string]string{}, woken: woken}
+	d.news.idle = matter.ChangesNothing(was, m)
 	if d.sent == nil {
 		d.sent = map[string]matter.Sent{}
 	}
@@ -70,7 +72,7 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 		}
 	}
 	if next.Open {
-		next.Sent = d.sent
+		next.Sent, next.Heard = d.sent, d.heard
 	} else if next.Sent = d.unclosed(); len(next.Sent) > 0 {
 		next.Opened = was.Opened
 	}
@@ -92,10 +94,14 @@ func (d *dispatch) to(a alertEntry) error {
 		note.MarkIdle()
 	}
 	payload.NameStatus(p.provider.StatusName, &note, p.cr, a.cr)
+	by := a.alert.Key.String()
 	if m := note.Message; m.Matter.Phase == notify.Opens && route.IsOnCall(p.provider.Type) {
-		d.sent[a.alert.Key.String()] = matter.Sent{Namespace: to.Namespace, Provider: to.Name, Severity: m.Severity, Reason: m.Reason, At: m.At, Metadata: note.Metadata}
+		if err := d.closeMoved(by, to); err != nil {
+			return err
+		}
+		d.sent[by] = matter.Sent{Namespace: to.Namespace, Provider: to.Name, Severity: m.Severity, Reason: m.Reason, At: m.At, Metadata: note.Metadata}
 	}
-	d.woken[to] = true
+	d.heard[by], d.woken[to] = to.Name, true
 	return d.tx.Push(to, note)
 }
 

@@ -107,24 +107,15 @@ func (o *Outlet) flush() ([]intake, error) {
 	if lost > 0 {
 		o.Log.Warn("notifications lost: too many at once", "count", lost)
 	}
-	if !listening {
-		batch = slices.DeleteFunc(batch, func(i intake) bool { return !o.mayClose(i) })
+	if !listening && !o.hasKept(batch) {
+		batch = nil
 	}
-	resumed = resumed && o.hasUnclosed()
+	resumed = resumed && o.hasLeft()
 	if len(batch) == 0 && !resumed {
 		return nil, nil
 	}
 	woken := map[route.Key]bool{}
-	err := o.Store.Update(func(tx *outbox.Tx) error {
-		var err error
-		if resumed {
-			err = o.closeResumed(tx, woken)
-		}
-		for _, i := range batch {
-			err = errors.Join(err, o.take(tx, i, woken))
-		}
-		return errors.Join(err, tx.Forget(time.Now()))
-	})
+	err := o.Store.Update(func(tx *outbox.Tx) error { return o.storeBatch(tx, flushed{batch, listening, resumed}, woken) })
 	if err != nil {
 		return batch, err
 	}
@@ -134,21 +125,54 @@ func (o *Outlet) flush() ([]intake, error) {
 	return batch, nil
 }
 
-// mayClose reports whether something ends of what on-call tools may have open: that is said where no Alert listens any more, too.
-func (o *Outlet) mayClose(i intake) bool {
-	if i.there == nil && !i.gone && !i.settles && i.message.Matter.Phase != notify.Ends && i.message.Reason != healthCheckFailed {
+// flushed is what one write stores: what waited, whether an Alert listens, and whether one hears what it has not heard.
+type flushed struct {
+	batch              []intake
+	listening, resumed bool
+}
+
+func (o *Outlet) storeBatch(tx *outbox.Tx, f flushed, woken map[route.Key]bool) error {
+	var err error
+	if f.resumed {
+		err = o.closeResumed(tx, woken)
+	}
+	for _, i := range f.batch {
+		if f.listening || i.isKept(tx.States) {
+			err = errors.Join(err, o.take(tx, i, woken))
+		}
+	}
+	if f.resumed {
+		err = errors.Join(err, o.sayOpened(tx, woken))
+	}
+	return errors.Join(err, tx.Forget(time.Now()))
+}
+
+// hasKept reports whether anything of a batch isKept.
+func (o *Outlet) hasKept(batch []intake) bool {
+	var fault error
+	states := func(prefix string) map[string]matter.State {
+		out, err := o.Store.States(prefix)
+		fault = errors.Join(fault, err)
+		return out
+	}
+	return slices.ContainsFunc(batch, func(i intake) bool { return i.isKept(states) }) || fault != nil // the write says what is wrong
+}
+
+// isKept reports whether it is taken in where no Alert listens, too: it opens what lasts, or may end that, by the states whose keys begin with a prefix. On-call tools
+// may have that open, and an Alert that comes later is to hear what holds then, and what opens again.
+func (i intake) isKept(states func(prefix string) map[string]matter.State) bool {
+	switch m := i.message; {
+	case matter.Lasts(m):
+		return true
+	case i.there == nil && !i.gone && !i.settles && m.Matter.Phase != notify.Ends && m.Reason != healthCheckFailed:
 		return false
 	}
 	prefix := ""
 	if i.there == nil {
 		prefix = matter.PrefixOf(i.message)
 	}
-	states, err := o.Store.States(prefix)
-	if err != nil {
-		return true // the write says what is wrong
-	}
-	for _, s := range states {
-		if s.Open && len(s.Sent) > 0 {
+	for _, s := range states(prefix) {
+		if s.Open && (i.there == nil || i.lacks(s.Opened)) {
 			return true
 		}
 	}

@@ -75,7 +75,7 @@ type Outlet struct {
 	timed        timedApps
 	waiting      []intake
 	lost         int
-	resumed      bool               // an Alert or a Provider is no longer suspended, or is gone
+	resumed      bool               // an Alert or a Provider is another one, is no longer suspended, sends again or is gone
 	changed      map[objectKey]bool // whose status is to be written
 	wrote        map[objectKey]string
 	come         chan struct{} // something waits

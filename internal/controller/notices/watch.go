@@ -56,7 +56,7 @@ func (o *Outlet) onAlert(ev live.Event) {
 		o.resumed = true // nothing waits for it any more
 	} else {
 		next := alertEntry{cr: ev.Object, alert: o.Dialect.Alert(ev.Object)}
-		o.resumed = o.resumed || !next.alert.Suspended && (!known || was.alert.Suspended)
+		o.resumed = o.resumed || !next.alert.Suspended && (!known || was.alert.Suspended || was.cr.Generation() != ev.Object.Generation())
 		o.alerts[key] = next
 		o.changed[objectKey{registry.Alerts.Kind, key}] = true
 	}
@@ -117,8 +117,10 @@ func (o *Outlet) OnDelivery(key route.Key, err error) {
 	if e.failing == failing {
 		return
 	}
+	o.resumed = o.resumed || err == nil // what has waited for more than a day was dropped
 	e.failing = failing
 	o.providers[key] = e
 	o.changed[objectKey{registry.Providers.Kind, key}] = true
 	signalChange(o.dirty)
+	signalChange(o.come)
 }

@@ -306,30 +306,29 @@ func pauseAfter(failures int) time.Duration {
 
 // expire drops what is too old to be news.
 func (d *Deliverer) expire(key route.Key, items []outbox.Item) ([]outbox.Item, error) {
-	var old []uint64
+	old := items
 	for len(items) > 0 && time.Since(items[0].Message.At) > worth {
-		old = append(old, items[0].ID)
 		items = items[1:]
 	}
-	if len(old) == 0 {
+	if old = old[:len(old)-len(items)]; len(old) == 0 {
 		return items, nil
 	}
 	d.Log.Warn("notifications dropped: a day old", "provider", key.String(), "count", len(old))
-	return items, d.Store.Done(key, old, 0)
+	return items, d.Store.Update(func(tx *outbox.Tx) error { return tx.Discard(key, old) })
 }
 
 // discard removes what a Provider that sends nothing would have sent. What closes an alert that an on-call tool has open waits until it sends again.
 func (d *Deliverer) discard(key route.Key, kind string, items []outbox.Item) time.Duration {
-	var all []uint64
+	var all []outbox.Item
 	for _, i := range items {
 		if !route.IsOnCall(kind) || i.Message.Matter.Phase != notify.Ends {
-			all = append(all, i.ID)
+			all = append(all, i)
 		}
 	}
 	if len(all) == 0 {
 		return longestWait // a change of the Provider wakes
 	}
-	if err := d.Store.Done(key, all, 0); err != nil {
+	if err := d.Store.Update(func(tx *outbox.Tx) error { return tx.Discard(key, all) }); err != nil {
 		d.Log.Warn("notifications", "provider", key.String(), "error", err.Error())
 		return longestWait
 	}

@@ -42,6 +42,8 @@ type State struct {
 	// Sent is what on-call tools have open, by the Alerts; nil where that was not stored. Of a matter that is not open it is what could not be closed, for the Alert or the
 	// Provider is suspended; Opened is the message then, too.
 	Sent map[string]Sent `json:"sent"`
+	// Heard are the Alerts by which the newest message of an open matter was queued, with their Providers; nil where that was not stored.
+	Heard map[string]string `json:"heard"`
 }
 
 // Sent is an alert as a receiver knows it: what has changed in the cluster since then names another one.
@@ -139,7 +141,12 @@ func (s State) Expired(now time.Time) bool {
 var quiet = map[string]bool{Ceded: true, Addition: true}
 
 // HasEnd reports whether a matter is open whose end will be said.
-func (s State) HasEnd() bool { return s.Open && !quiet[s.Opened.Matter.Kind] }
+func (s State) HasEnd() bool { return s.Open && endIsSaid(s.Opened.Matter) }
+
+func endIsSaid(m notify.Matter) bool { return m.Kind != "" && m.Kind != Progress && !quiet[m.Kind] }
+
+// Lasts reports whether a message opens a matter whose end will be said.
+func Lasts(m notify.Message) bool { return m.Matter.Phase == notify.Opens && endIsSaid(m.Matter) }
 
 // EndMessage returns the message of the end of an open matter, and true, where it is not among those that hold now; the message is of the time and the
 // app of another.

@@ -23,6 +23,7 @@ import (
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
@@ -244,6 +245,26 @@ func (t *Tx) Drop(p route.Key, id uint64) error {
 	return nil
 }
 
+// Discard removes notes that are never sent from the queue of a Provider: their Alerts have not said what the matters are that hold still.
+func (t *Tx) Discard(p route.Key, items []Item) error {
+	var err error
+	for _, i := range items {
+		err = errors.Join(err, t.unsay(i), t.Drop(p, i.ID))
+	}
+	return err
+}
+
+// unsay has the state of a matter forget that the Alert of a note has said it, if the note is the newest.
+func (t *Tx) unsay(i Item) error {
+	key, by := matter.KeyOf(i.Message), i.Alert.String()
+	s := t.State(key)
+	if _, heard := s.Heard[by]; !heard || i.Message.Matter.Phase != notify.Opens || s.Form != i.Message.Matter.Form {
+		return nil
+	}
+	delete(s.Heard, by)
+	return t.PutState(key, s)
+}
+
 // pop removes a note from a queue, if it is there.
 func (t *Tx) pop(p route.Key, b *bbolt.Bucket, id uint64) error {
 	key := binary.BigEndian.AppendUint64(nil, id)
@@ -322,10 +343,12 @@ func (s *Store) Done(p route.Key, ids []uint64, reported int) error {
 // Remove forgets the queue of a Provider that is gone.
 func (s *Store) Remove(p route.Key) error {
 	return s.Update(func(t *Tx) error {
-		delete(t.counts, p.String())
 		if t.tx.Bucket(queuesBucket).Bucket([]byte(p.String())) == nil {
+			delete(t.counts, p.String())
 			return nil
 		}
-		return errors.Join(t.tx.Bucket(queuesBucket).DeleteBucket([]byte(p.String())), t.tx.Bucket(droppedBucket).Delete([]byte(p.String())))
+		err := t.Discard(p, t.Pending(p))
+		delete(t.counts, p.String())
+		return errors.Join(err, t.tx.Bucket(queuesBucket).DeleteBucket([]byte(p.String())), t.tx.Bucket(droppedBucket).Delete([]byte(p.String())))
 	})
 }

@@ -134,3 +134,44 @@ func TestADamagedFileIsPutAside(t *testing.T) {
 		t.Errorf("put aside: %v", aside)
 	}
 }
+
+// TestWhatIsDiscardedWasNotSaid: of a Provider that is suspended, for one; another Alert has said it, and an older message of the matter was not the newest.
+func TestWhatIsDiscardedWasNotSaid(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "x.db"))
+	by, other := route.Key{Namespace: "shop", Name: "a"}, route.Key{Namespace: "shop", Name: "b"}
+	newest, older := note("newest", "x", notify.Error), note("older", "y", notify.Error)
+	for _, n := range []*route.Note{&newest, &older} {
+		n.Alert, n.Message.Matter.Phase, n.Message.Matter.Form = by, notify.Opens, n.Message.Text
+	}
+	for _, remove := range []func([]outbox.Item) error{
+		func(items []outbox.Item) error {
+			return s.Update(func(tx *outbox.Tx) error { return tx.Discard(to, items) })
+		},
+		func([]outbox.Item) error { return s.Remove(to) },
+	} {
+		err := s.Update(func(tx *outbox.Tx) error {
+			heard := func(form string) matter.State {
+				return matter.State{Open: true, Form: form, Heard: map[string]string{by.String(): "chat", other.String(): "chat"}}
+			}
+			return errors.Join(tx.PutState(matter.KeyOf(newest.Message), heard("newest")), tx.PutState(matter.KeyOf(older.Message), heard("another")))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		push(t, s, newest, older)
+		items, _, err := s.Pending(to)
+		if err := errors.Join(err, remove(items)); err != nil {
+			t.Fatal(err)
+		}
+		states, err := s.States("")
+		if got := states[matter.KeyOf(newest.Message)].Heard; err != nil || len(got) != 1 || got[other.String()] == "" {
+			t.Errorf("the newest message was heard by %v (%v)", got, err)
+		}
+		if got := states[matter.KeyOf(older.Message)].Heard; len(got) != 2 {
+			t.Errorf("the message that followed was heard by %v", got)
+		}
+		if items, _, _ := s.Pending(to); len(items) != 0 {
+			t.Errorf("discarded, and still there: %+v", items)
+		}
+	}
+}
