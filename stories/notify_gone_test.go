@@ -102,3 +102,27 @@ func TestASourceThatWasNeverFetchedIsOneError(t *testing.T) {
 		t.Errorf("the source and the app: %s", all)
 	}
 }
+
+// TestNewsIsSentThoughTheAnswerToItsStatusWasLost: the server has taken the status that says that an app has failed, and the watch brings it before it is written again; and so with
+// the end of the failure.
+func TestNewsIsSentThoughTheAnswerToItsStatusWasLost(t *testing.T) {
+	w := offWorld(t, document3)
+	w.tap = &tap{}
+	e := newEndpoint(t)
+	w.notifies(e, "alertmanager", "/oncall", "eventSeverity: error")
+	w.run(compose.RunOptions{Windows: shortWindows})
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	good := w.repo.Git("show", "HEAD:apps/my-app/my-app.yaml") + "\n"
+	failed := w.tap.lose("/kustomizations/my-app/status", "BuildFailed")
+	w.repo.Commit(map[string]string{"apps/my-app/my-app.yaml": "kind: ["}, "break it")
+	w.annotate(gitRepositories, "repo", "reconcile.fluxcd.io/requestedAt", "broken")
+	e.await(t, "/oncall", `"reason":"BuildFailed"`)
+	ended := w.tap.lose("/kustomizations/my-app/status", `"status":"True","type":"Ready"`)
+	w.repo.Commit(map[string]string{"apps/my-app/my-app.yaml": good}, "repair it")
+	w.annotate(gitRepositories, "repo", "reconcile.fluxcd.io/requestedAt", "repaired")
+	e.awaitCount(t, "/oncall", `"reason":"BuildFailed"`, 2)
+	if open, closed := alertsOf(t, e.at("/oncall")); open != 0 || closed != 1 || !failed() || !ended() {
+		t.Errorf("%d alerts are open, %d closed; the answers were lost: %v, %v", open, closed, failed(), ended())
+	}
+}

@@ -87,17 +87,31 @@ func (c *Controller) reportSourceNews(known *sourceEntry, cr object.Object, stor
 	}
 	c.mu.Lock()
 	before := known.outcome
-	if before == (sourceOutcome{}) {
+	first := before == (sourceOutcome{})
+	if first {
 		have, _ := cr.At("status").(map[string]any)
 		before = outcomeOf(have)
 	}
 	known.outcome = after
 	c.mu.Unlock()
-	news, ok := after.newsSince(before)
-	if !ok {
-		return
-	}
 	m := messageAbout(cr)
-	m.Event, m.Matter = news.Event, news.Matter
-	c.enqueueEvent(m, cr.ResourceVersion())
+	news, ok := after.newsSince(before)
+	switch {
+	case ok:
+		m.Event, m.Matter = news.Event, news.Matter
+		c.enqueueEvent(m, cr.ResourceVersion())
+	case first && c.Outlet != nil: // an earlier process may have ended before it sent it
+		news, _ = after.newsSince(after.opposite())
+		m.Event, m.Matter = news.Event, news.Matter
+		c.Outlet.AcceptAgain(m)
+	}
+}
+
+// opposite is an outcome since which nothing is new but whether the fetch has failed.
+func (o sourceOutcome) opposite() sourceOutcome {
+	before := sourceOutcome{artifact: o.artifact, ready: "True"}
+	if o.ready == "True" {
+		before.ready = "False"
+	}
+	return before
 }

@@ -36,6 +36,7 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 	if e.app.Policy.Mode == policy.Observe { // the status is that of the controller which truce only watches
 		return c.observe(ctx, e)
 	}
+	defer c.keepUnsaid(e)
 	r := ofFirstRun(e.app, c.reportOf(e))
 	if r.Lost != "" && r.Passage == e.app.Adoption.ID() {
 		return c.writeLost(ctx, e, r.Lost)
@@ -104,33 +105,35 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 	if !ok {
 		return
 	}
-	before, _ := e.cr.At("status").(map[string]any)
-	news := front.News(before, next)
-	again := len(news) == 0 && c.mayBeUnsent(e.app.Key, r)
-	if again {
+	news := front.News(c.takeUnsaid(e), next)
+	held := heldNews{again: len(news) == 0 && c.mayBeUnsent(e.app.Key, r)}
+	if held.again {
 		news = front.News(nil, next)
 	}
 	if len(news) == 0 || !c.isNew(e.app.Key, messageKey(news)) {
 		return
 	}
-	var messages []notify.Message
 	for _, n := range news {
-		n.Revision = revisionOfNews(n, r, e.app.Release != nil)
-		m := notify.Message{Event: n, Evidence: evidenceOfNews(n, r), Matter: matterOfNews(n, r)}
-		if n.Revision == r.Revision {
-			m.Origin = r.Origin
-		}
-		if n.Severity == notify.Error && r.Stage == report.Fetch {
-			m.Cause = c.failedSource(e.app.Source)
-		}
-		messages = append(messages, m)
+		held.messages = append(held.messages, c.messageOfNews(e, n, r))
 	}
-	if c.holdBack(e.app.Key, heldNews{messages: messages, again: again}, r.WithoutFiles()) {
-		return
+	if held.again {
+		held.messages = onlyMatters(held.messages)
 	}
-	for _, m := range messages {
-		c.emitMessage(e.app.Key, m)
+	if !c.holdBack(e.app.Key, held, r.WithoutFiles()) {
+		c.sendNews(e.app.Key, held)
 	}
+}
+
+func (c *Controller) messageOfNews(e appEntry, n notify.Event, r report.Report) notify.Message {
+	n.Revision = revisionOfNews(n, r, e.app.Release != nil)
+	m := notify.Message{Event: n, Evidence: evidenceOfNews(n, r), Matter: matterOfNews(n, r)}
+	if n.Revision == r.Revision {
+		m.Origin = r.Origin
+	}
+	if n.Severity == notify.Error && r.Stage == report.Fetch {
+		m.Cause = c.failedSource(e.app.Source)
+	}
+	return m
 }
 
 // revisionOfNews is which revision news is about: none where the source has none for the app, as in Flux; and what waits for a dependency is the one that the

@@ -13,9 +13,11 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/route"
 )
 
-// intake is a message, or, with settles, which matters of its app hold, or, with gone, that its app was deleted, or, with there, which objects of its kind there were.
+// intake is a message, with again one that an earlier process may have sent, or, with settles, which matters of its app hold, or, with gone, that its app was deleted,
+// or, with there, which objects of its kind there were.
 type intake struct {
 	message notify.Message
+	again   bool
 	gone    bool
 	settles bool
 	holds   []notify.Matter
@@ -30,6 +32,9 @@ const storePause = 2 * time.Second
 
 // Accept implements notify.Outlet.
 func (o *Outlet) Accept(m notify.Message) { o.add(intake{message: m}) }
+
+// AcceptAgain implements notify.Outlet.
+func (o *Outlet) AcceptAgain(m notify.Message) { o.add(intake{message: m, again: true}) }
 
 // Forget implements notify.Outlet.
 func (o *Outlet) Forget(of notify.Message) { o.add(intake{message: of, gone: true}) }
@@ -189,6 +194,8 @@ func (o *Outlet) take(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
 		return o.retain(tx, i, woken)
 	case i.gone:
 		return o.forget(tx, i.message, woken)
+	case i.again && i.message.Matter.Phase != phaseUnsaid(tx.State(matter.KeyOf(i.message))):
+		return nil
 	case !i.settles:
 		return o.step(tx, i.message, woken)
 	}
@@ -202,6 +209,14 @@ func (o *Outlet) take(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
 		}
 	}
 	return nil
+}
+
+// phaseUnsaid is that of a message about a matter which the state shows not to have been sent.
+func phaseUnsaid(s matter.State) notify.Phase {
+	if s.Open {
+		return notify.Ends
+	}
+	return notify.Opens
 }
 
 // retain forgets the matters of objects that are not there: they were deleted while no process of truce ran.

@@ -118,3 +118,22 @@ func TestAMessageThatIsLongKeepsNoOtherFromTheFile(t *testing.T) {
 		o.await(t, "two that differ", 2)
 	})
 }
+
+// TestWhatMayHaveBeenSentIsNewsOnlyWhereItChangesAMatter: an earlier process has said it, or has ended before.
+func TestWhatMayHaveBeenSentIsNewsOnlyWhereItChangesAMatter(t *testing.T) {
+	store := openStore(t)
+	synctest.Test(t, func(t *testing.T) {
+		o := listeningOutlet(t, store, nil)
+		o.AcceptAgain(failure(notify.Ends))
+		o.AcceptAgain(textMessage("of no matter"))
+		o.await(t, "nothing has failed", 0)
+		o.AcceptAgain(failure(notify.Opens))
+		o.await(t, "it fails", 1)
+		other := failure(notify.Opens)
+		other.Matter.Form, other.Text = "another", "another"
+		o.AcceptAgain(other)
+		o.await(t, "it fails still", 1)
+		o.AcceptAgain(failure(notify.Ends))
+		o.await(t, "it has recovered", 2)
+	})
+}

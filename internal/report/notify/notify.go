@@ -95,10 +95,12 @@ type Sender interface {
 	Send(ctx context.Context, m Message) error
 }
 
-// Outlet takes the messages of a controller to the Providers of its cluster. Accept, Settle, Forget and Retain do not block, and may be called from any goroutine.
+// Outlet takes the messages of a controller to the Providers of its cluster. All methods but Run do not block, and may be called from any goroutine.
 type Outlet interface {
 	// Accept takes a message.
 	Accept(m Message)
+	// AcceptAgain takes a message that an earlier process may have sent: it is news if it opens a matter that is not open, or ends one that is.
+	AcceptAgain(m Message)
 	// Settle ends the lasting matters of an app that are not in open; their messages are of the given time and app.
 	Settle(of Message, open []Matter)
 	// Forget ends all matters of an app that was deleted: only an alert that a receiver has open is closed, by this message.
