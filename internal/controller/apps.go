@@ -41,6 +41,7 @@ type appEntry struct {
 	progress        string           // the revision of which it was reported last that it is being brought out
 	trouble         string           // its health, where it is degraded, as it was reported last
 	opened          time.Time        // when the newest matter of a message about it has opened
+	open            openMatters      // that the receiver of Events has heard of
 	said            *writtenRevision // what the status that was written last says of the revision; nil for none
 	slot            time.Time        // when a status may be written that says no more than that the revision has moved; zero for none
 }

@@ -44,7 +44,7 @@ func (c *Controller) emitMessage(key app.Key, said notify.Message) {
 	if !ok {
 		return
 	}
-	c.noteOpened(key, m.Matter)
+	c.noteMatter(key, m)
 	c.enqueueEvent(m, version)
 }
 
@@ -90,6 +90,11 @@ func (c *Controller) enqueueEvent(m notify.Message, version string) {
 	if c.Outlet != nil {
 		c.Outlet.Accept(m)
 	}
+	c.enqueueMessage(m)
+}
+
+// enqueueMessage hands a message to the goroutine that brings it to the receiver of Events, if there is one.
+func (c *Controller) enqueueMessage(m notify.Message) {
 	if c.Notify == nil {
 		return
 	}

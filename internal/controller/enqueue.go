@@ -46,7 +46,7 @@ const statusDelay = 40 * time.Millisecond
 // AppChanged says that an app's report has changed: its status is written soon.
 func (c *Controller) AppChanged(key app.Key) {
 	c.statuses.AddAfter(key, statusDelay)
-	if c.Outlet != nil {
+	if c.Outlet != nil || c.Notify != nil {
 		c.settles.AddAfter(key, settlePause)
 	}
 	c.Observer.OnReport(key)

@@ -50,7 +50,7 @@ func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 
 // settleMatters sends the messages that were held back long enough, and ends the messages' matters of an app that its report no longer has.
 func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration {
-	if wait := c.releaseHeld(key); wait > 0 || c.Outlet == nil {
+	if wait := c.releaseHeld(key); wait > 0 || c.Outlet == nil && c.Notify == nil {
 		return wait
 	}
 	e, ok := c.entry(key)
@@ -79,8 +79,36 @@ func (c *Controller) settleMatters(_ context.Context, key app.Key) time.Duration
 	}
 	m := messageAbout(e.cr)
 	m.At = at
-	c.Outlet.Settle(m, open)
+	c.sendEnds(m, key, open)
 	return 0
+}
+
+// sendEnds ends the matters of an app that are not open any more.
+func (c *Controller) sendEnds(of notify.Message, key app.Key, open []notify.Matter) {
+	if c.Outlet != nil {
+		c.Outlet.Settle(of, open)
+	}
+	for _, end := range c.takeEnded(of, key, open) {
+		c.enqueueMessage(end)
+	}
+}
+
+// takeEnded returns the ends of the matters of an app that are no longer open, as the Outlet makes them: the receiver of Events has none of its own.
+func (c *Controller) takeEnded(of notify.Message, key app.Key, open []notify.Matter) []notify.Message {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.appSet[key]
+	if e == nil {
+		return nil
+	}
+	var ends []notify.Message
+	for name, s := range e.open {
+		if end, ended := matter.EndMessage(s, of, open); ended {
+			ends = append(ends, end)
+			delete(e.open, name)
+		}
+	}
+	return ends
 }
 
 // forgetMatters ends the matters of a custom resource that was deleted.
@@ -144,14 +172,40 @@ func textsOf(v any, prefix string) map[string]string {
 	return out
 }
 
-// noteOpened notes when the newest matter of an app has opened.
-func (c *Controller) noteOpened(key app.Key, m notify.Matter) {
-	if m.Phase != notify.Opens || cmp.Or(m.Kind, matter.Failure) == matter.Failure {
+// noteMatter notes when the newest matter of an app has opened, and for the receiver of Events which ones are open. The end of a failure is news of its own.
+func (c *Controller) noteMatter(key app.Key, m notify.Message) {
+	if m.Matter.Phase == notify.Once || cmp.Or(m.Matter.Kind, matter.Failure) == matter.Failure {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.appSet[key]; e != nil {
+	e := c.appSet[key]
+	if e == nil {
+		return
+	}
+	if m.Matter.Phase == notify.Opens {
 		e.opened = time.Now()
 	}
+	if c.Notify != nil {
+		e.open = e.open.after(m)
+	}
+}
+
+// openMatters are those of an app whose end is sent, by their keys.
+type openMatters map[string]matter.State
+
+// after is what is open after a message.
+func (o openMatters) after(m notify.Message) openMatters {
+	key := matter.KeyOf(m)
+	next, said := matter.Advance(o[key], m)
+	switch {
+	case said && next.HasEnd():
+		if o == nil {
+			o = openMatters{}
+		}
+		o[key] = next
+	case said:
+		delete(o, key)
+	}
+	return o
 }
