@@ -99,6 +99,7 @@ type entry struct {
 	secret   webhook.Secret
 	path     string
 	missing  string // why the secret is not known
+	version  string // the resourceVersion of the Secret that was read; empty for one that is not there
 	handled  string
 	pace     *rate.Limiter
 	due      time.Time // when the Secret is read again; zero for at once
@@ -132,6 +133,8 @@ func (h *Hooks) Run(ctx context.Context) error {
 			return nil
 		}
 	}
+	rotations := h.newRotations()
+	rotations.follow(ctx)
 	h.refresh(ctx)
 	h.knows.Store(true)
 	defer h.knows.Store(false)
@@ -147,7 +150,10 @@ func (h *Hooks) Run(ctx context.Context) error {
 		case <-timer.C:
 		}
 		timer.Stop()
-		h.guard("receivers", func() { h.refresh(ctx) })
+		h.guard("receivers", func() {
+			rotations.follow(ctx)
+			h.refresh(ctx)
+		})
 	}
 }
 
@@ -170,6 +176,7 @@ func (h *Hooks) onReceiver(ev live.Event) {
 	key := webhook.Key{Namespace: ev.ID.Namespace, Name: ev.ID.Name}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	defer h.signalChange()
 	was := h.receivers[key]
 	if ev.Gone {
 		delete(h.receivers, key)
@@ -180,11 +187,15 @@ func (h *Hooks) onReceiver(ev live.Event) {
 	if was != nil {
 		next.pace = was.pace
 		if was.receiver.Generation == next.receiver.Generation && was.receiver.Request == next.receiver.Request { // its status
-			next.secret, next.path, next.missing, next.handled, next.due = was.secret, was.path, was.missing, was.handled, was.due
+			next.secret, next.path, next.missing, next.version, next.handled, next.due = was.secret, was.path, was.missing, was.version, was.handled, was.due
 		}
 	}
 	h.receivers[key] = next
 	h.indexPaths()
+}
+
+// signalChange has the Receivers be looked at by Run.
+func (h *Hooks) signalChange() {
 	select {
 	case h.changed <- struct{}{}:
 	default:
@@ -273,43 +284,43 @@ func (h *Hooks) loaded(ctx context.Context, e entry) entry {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	secret, err := h.readSecret(ctx, e.receiver)
+	secret, version, err := h.readSecret(ctx, e.receiver)
 	if err != nil {
 		e.due = time.Now().Add(min(retryToken, e.receiver.Interval))
 		if e.path == "" || errors.Is(err, errNoToken) {
-			e.secret, e.path, e.missing = webhook.Secret{}, "", err.Error()
+			e.secret, e.path, e.missing, e.version = webhook.Secret{}, "", err.Error(), version
 		}
 		return e
 	}
-	e.secret, e.path, e.missing = secret, h.Dialect.WebhookPath(e.receiver.Key, secret.Token), ""
+	e.secret, e.path, e.missing, e.version = secret, h.Dialect.WebhookPath(e.receiver.Key, secret.Token), "", version
 	return e
 }
 
 // errNoToken is why a Receiver can take nothing, whatever it has taken before.
 var errNoToken = errors.New("no token")
 
-func (h *Hooks) readSecret(ctx context.Context, r webhook.Receiver) (webhook.Secret, error) {
+// readSecret returns what a Receiver's Secret says, and its resourceVersion; the latter also with errNoToken, empty for a Secret that is not there.
+func (h *Hooks) readSecret(ctx context.Context, r webhook.Receiver) (out webhook.Secret, version string, err error) {
 	keys := webhook.SecretKeys(r.Type)
 	if len(keys) == 0 {
-		return webhook.Secret{}, nil
+		return webhook.Secret{}, "", nil
 	}
 	name := r.Key.Namespace + "/" + r.Secret
-	s, err := h.Live.Get(ctx, object.GVK{Version: "v1", Kind: "Secret"}, object.ID{Kind: "Secret", Namespace: r.Key.Namespace, Name: r.Secret})
+	s, err := h.Live.Get(ctx, secretKind, tokenSecret(r))
 	if errors.Is(err, live.ErrNotFound) {
-		return webhook.Secret{}, fmt.Errorf("%w: Secret %s is not there: create it with the key token", errNoToken, name)
+		return webhook.Secret{}, "", fmt.Errorf("%w: Secret %s is not there: create it with the key token", errNoToken, name)
 	}
 	if err != nil {
-		return webhook.Secret{}, fmt.Errorf("read Secret %s: %w", name, err)
+		return webhook.Secret{}, "", fmt.Errorf("read Secret %s: %w", name, err)
 	}
-	var out webhook.Secret
 	fields := map[string]*string{"token": &out.Token, "email": &out.Email, "audience": &out.Audience}
 	for _, key := range keys {
 		text, _ := s.At("data", key).(string)
 		value, err := base64.StdEncoding.DecodeString(text)
 		if err != nil || len(value) == 0 {
-			return webhook.Secret{}, fmt.Errorf("%w: Secret %s has no key %s", errNoToken, name, key)
+			return webhook.Secret{}, s.ResourceVersion(), fmt.Errorf("%w: Secret %s has no key %s", errNoToken, name, key)
 		}
 		*fields[key] = string(value)
 	}
-	return out, nil
+	return out, s.ResourceVersion(), nil
 }
