@@ -230,8 +230,39 @@ func (o *Outlet) storeOutcomes(ctx context.Context, config *subscription.Config,
 	return nil
 }
 
-// stateOf is what the keys of an Application's states begin with. They are none of its matters, which truce's own messages have.
-func stateOf(id object.ID) string { return "argocd\x00" + id.String() + "\x00" }
+// statesOfAll is what the keys of the states of all Applications begin with. They are no matters, which truce's own messages have.
+const statesOfAll = "argocd\x00"
+
+// stateOf is what the keys of an Application's states begin with.
+func stateOf(id object.ID) string { return statesOfAll + id.String() + "\x00" }
+
+// dropGone removes the states of Applications that were deleted while no process ran. It is called when those of a namespace were listed, and before any is judged; an empty
+// namespace is all.
+func (o *Outlet) dropGone(namespace string) error {
+	states, err := o.Store.States(statesOfAll)
+	if err != nil {
+		return err
+	}
+	var gone []string
+	o.mu.Lock()
+	for key := range states {
+		name, _, _ := strings.Cut(strings.TrimPrefix(key, statesOfAll), "\x00")
+		id, err := object.ParseID(name)
+		if _, there := o.applications[id]; err == nil && !there && (namespace == "" || id.Namespace == namespace) {
+			gone = append(gone, key)
+		}
+	}
+	o.mu.Unlock()
+	if len(gone) == 0 {
+		return nil
+	}
+	return o.Store.Update(func(tx *outbox.Tx) (err error) {
+		for _, key := range gone {
+			err = errors.Join(err, tx.Delete(key))
+		}
+		return err
+	})
+}
 
 // wakeRecipients has sent what an earlier process has left.
 func (o *Outlet) wakeRecipients() {

@@ -77,7 +77,8 @@ func (j *judgement) run() {
 	for _, err := range faults {
 		j.fault(err)
 	}
-	seen := j.base + "seen"
+	j.dropOthers()
+	seen := j.base + seenKey
 	first := annotations[argoNotified] != "" && !j.draft.states[seen].Open
 	for _, out := range outcomes {
 		j.follow(out, first)
@@ -85,7 +86,20 @@ func (j *judgement) run() {
 	if first && j.awaits {
 		return // the next look is the first one of what was not known
 	}
-	j.draft.putState(seen, matter.State{Open: true})
+	j.draft.putState(seen, matter.State{Open: true, Form: j.app.UID()})
+}
+
+// seenKey is the key of the state that says that an Application was judged; its Form is the uid of that.
+const seenKey = "seen"
+
+// dropOthers removes what holds of an earlier Application of the same name: nothing was said of this one.
+func (j *judgement) dropOthers() {
+	if of := j.draft.states[j.base+seenKey].Form; of == "" || of == j.app.UID() { // an earlier version has stored no uid
+		return
+	}
+	for key := range j.draft.states {
+		j.draft.remove(key)
+	}
 }
 
 // fault notes what is wrong; that a commit is awaited is nothing wrong.

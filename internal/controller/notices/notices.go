@@ -131,16 +131,8 @@ func (o *Outlet) Run(ctx context.Context) error {
 	o.rotations.start(ctx)
 	o.deliverer.Start(ctx)
 	defer o.deliverer.Wait()
-	var watches []live.Watch
-	for _, namespace := range o.Namespaces.Each() {
-		for gvk, handle := range map[object.GVK]func(live.Event){registry.Providers: o.onProvider, registry.Alerts: o.onAlert, registry.Applications: o.onApplication} {
-			watches = append(watches, o.Watcher.Watch(ctx, live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}, handle))
-		}
-	}
-	for _, w := range watches {
-		if err := live.AwaitListed(ctx, w, isAbsent); err != nil && ctx.Err() != nil {
-			return nil
-		}
+	if !o.list(ctx) {
+		return nil
 	}
 	done := make(chan struct{})
 	go func() {
@@ -151,6 +143,30 @@ func (o *Outlet) Run(ctx context.Context) error {
 	o.wakeRecipients()
 	o.work(ctx)
 	return nil
+}
+
+// list begins the watches, and returns when they have handed over what there is, or there is nothing of their kind; false where ctx ends before.
+func (o *Outlet) list(ctx context.Context) bool {
+	watches := map[live.Interest]live.Watch{}
+	for _, namespace := range o.Namespaces.Each() {
+		for gvk, handle := range map[object.GVK]func(live.Event){registry.Providers: o.onProvider, registry.Alerts: o.onAlert, registry.Applications: o.onApplication} {
+			i := live.Interest{GVK: gvk, Namespace: namespace, Depth: live.Full}
+			watches[i] = o.Watcher.Watch(ctx, i, handle)
+		}
+	}
+	for i, w := range watches {
+		err := live.AwaitListed(ctx, w, isAbsent)
+		if err != nil && ctx.Err() != nil {
+			return false
+		}
+		if err != nil || i.GVK != registry.Applications {
+			continue
+		}
+		if err := o.dropGone(i.Namespace); err != nil {
+			o.Log.Warn("subscriptions", "error", err.Error())
+		}
+	}
+	return true
 }
 
 // work takes what comes until ctx ends. Applications are looked at by a goroutine of their own: a commit that is read holds up no message.

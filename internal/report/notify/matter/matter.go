@@ -94,7 +94,8 @@ func PrefixOf(m notify.Message) string { return m.About.String() + "\x00" }
 //	| closed | ends               | closed | unless said within Repeat   |
 //	| any    | of Progress        | as it is | no                        |
 //
-// The line before the last is for what opened and ended between two looks: the message of the end says it all.
+// The line before the last is for what opened and ended between two looks: the message of the end says it all. What an earlier app of the same name had open is another
+// matter than what opens of this one, whatever its form.
 func Advance(was State, m notify.Message) (State, bool) {
 	switch {
 	case m.Matter.Kind == Progress:
@@ -107,10 +108,15 @@ func Advance(was State, m notify.Message) (State, bool) {
 		return State{Form: form, At: m.At}, true
 	case m.Matter.Phase == notify.Ends:
 		return State{Form: formOfMessage(m), At: m.At}, true
-	case was.Open && (was.Form == m.Matter.Form || m.Matter.Form == ""):
+	case was.Open && !was.isOfOther(m) && (was.Form == m.Matter.Form || m.Matter.Form == ""):
 		return was, false
 	}
 	return State{Open: true, Form: m.Matter.Form, At: m.At, Opened: m}, true
+}
+
+// isOfOther reports whether a matter was that of an earlier app of the same name, of whose end truce has not heard.
+func (s State) isOfOther(m notify.Message) bool {
+	return s.Opened.UID != "" && m.UID != "" && s.Opened.UID != m.UID
 }
 
 // formOfMessage is what makes a message the same as another one that was said: its reason, its revision and its text, of an error without what varies in it.

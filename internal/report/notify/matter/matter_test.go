@@ -38,6 +38,23 @@ func TestAMatterIsSaidWhenItOpensChangesAndEnds(t *testing.T) {
 	}
 }
 
+// TestAMatterOfAnAppThatWasCreatedAgainIsSaid: truce may not have seen that the earlier one of its name was deleted.
+func TestAMatterOfAnAppThatWasCreatedAgainIsSaid(t *testing.T) {
+	var s matter.State
+	for i, c := range []struct {
+		uid  string
+		said bool
+	}{{"1", true}, {"1", false}, {"2", true}, {"2", false}} {
+		m := message(notify.Opens, "a", start.Add(time.Duration(i)*time.Second))
+		m.UID = c.uid
+		next, said := matter.Advance(s, m)
+		if said != c.said {
+			t.Errorf("look %d, at the uid %s: said %v", i, c.uid, said)
+		}
+		s = next
+	}
+}
+
 func TestTheSameMessageOfNoMatterIsSaidOnceWithinRepeat(t *testing.T) {
 	m := message(notify.Once, "", start)
 	m.Matter = notify.Matter{}
