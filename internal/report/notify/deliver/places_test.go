@@ -126,3 +126,35 @@ func TestWhatMayConcernAllHoldsUpAll(t *testing.T) {
 		})
 	}
 }
+
+// TestAWebhookSendsTheSecretThatItsTemplateNames: the value of the moment at which it is sent. It is in no error, and a key that is not there is named.
+func TestAWebhookSendsTheSecretThatItsTemplateNames(t *testing.T) {
+	t.Parallel()
+	got := make(chan string, 10)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		got <- r.URL.Path + " " + string(text)
+		w.WriteHeader(http.StatusTeapot)
+		_, _ = w.Write(text)
+	}))
+	defer s.Close()
+	f := newFixture(t, here)
+	f.Windows = deliver.Windows{}
+	f.argoWebhook(s.URL, [3]string{"a", "/hooks/" + route.SecretMark("path"), "token=" + route.SecretMark("sample")})
+	if err := f.result(); err == nil || err.Error() != "argocd-notifications-secret has no key path, which the template names" {
+		t.Errorf("without the Secret: %v", err)
+	}
+	key := route.Key{Namespace: "argocd", Name: "hook"}
+	f.mu.Lock()
+	p := f.providers[key]
+	p.SecretData = map[string][]byte{"address": []byte(s.URL), deliver.TemplateKey + "path": []byte("CANARY-path\n"), deliver.TemplateKey + "sample": []byte("CANARY-sample")}
+	f.providers[key] = p
+	f.mu.Unlock()
+	f.WakeChanged(key)
+	if err := f.result(); err == nil || !strings.Contains(err.Error(), "418") || strings.Contains(err.Error(), "CANARY") {
+		t.Errorf("refused: %v", err)
+	}
+	if text := <-got; text != "/hooks/CANARY-path token=CANARY-sample" {
+		t.Errorf("the server got %q", text)
+	}
+}

@@ -348,8 +348,25 @@ func targetOf(p Loaded) (payload.Target, string) {
 		Login: keyOfAny(p.SecretData, "username"), Password: keyOfAny(p.SecretData, "password"),
 		UID: p.UID,
 	}
+	if p.Type == payload.ArgoService+"webhook" {
+		t.Secrets = namedSecrets(p)
+	}
 	if text := p.SecretData["headers"]; len(text) > 0 && yaml.Unmarshal(text, &t.Headers) != nil {
 		return t, "the key headers of Secret " + p.Secret + " is no map of texts in YAML"
 	}
 	return t, ""
+}
+
+// TemplateKey begins the keys of a Loaded's SecretData that are those of argocd-notifications-secret.
+const TemplateKey = "secret "
+
+// namedSecrets returns the values that templates of Argo CD's may name. A line break at the end is of who has made the Secret.
+func namedSecrets(p Loaded) map[string]string {
+	out := map[string]string{}
+	for key, value := range p.SecretData {
+		if name, is := strings.CutPrefix(key, TemplateKey); is {
+			out[name] = strings.TrimSpace(string(value))
+		}
+	}
+	return out
 }

@@ -53,8 +53,16 @@ func (argoWebhook) build(t Target, c Content) (Request, error) {
 	if !slices.Contains([]string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}, method) {
 		return Request{}, unfit("its method is none of GET, POST, PUT, PATCH and DELETE")
 	}
+	path, err := route.FillMarks(f.Path, t.Secrets)
+	if err != nil {
+		return Request{}, err
+	}
+	body, err := route.FillMarks(f.Body, t.Secrets)
+	if err != nil {
+		return Request{}, err
+	}
 	address := strings.TrimSuffix(t.Address, "/")
-	if path := strings.TrimSpace(f.Path); path != "" {
+	if path = strings.TrimSpace(path); path != "" {
 		address += "/" + strings.TrimPrefix(path, "/")
 	}
 	own, err := url.Parse(t.Address)
@@ -62,7 +70,7 @@ func (argoWebhook) build(t Target, c Content) (Request, error) {
 	if err != nil || err2 != nil || own.Host != next.Host || own.Scheme != next.Scheme {
 		return Request{}, unfit("its path is none below the address of the service")
 	}
-	r := Request{Method: method, URL: address, Headers: map[string]string{}, Body: []byte(f.Body)}
+	r := Request{Method: method, URL: address, Headers: map[string]string{}, Body: []byte(body)}
 	if t.Login != "" || t.Password != "" {
 		r = authorized(r, "Basic", basicText(t.Login, t.Password))
 	}

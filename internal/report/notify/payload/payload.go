@@ -70,6 +70,7 @@ type Target struct {
 	Login    string // for Basic authentication
 	Password string
 	Headers  map[string]string // of the Secret
+	Secrets  map[string]string // that a Form may name, of a webhook of Argo CD's
 	UID      string            // of the Provider
 }
 

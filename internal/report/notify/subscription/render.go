@@ -23,6 +23,7 @@ type renderer struct {
 	subject *Subject
 	outcome Outcome
 	kind    string
+	secrets bool // the text that is filled may name .secrets
 }
 
 func newRenderer(c *Config, s *Subject, o Outcome) *renderer {
@@ -64,10 +65,16 @@ func (r *renderer) text(text string, escape func(string) string) (string, error)
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
-	data := map[string]any{
-		"app": escaped(r.subject.App, escape), "context": r.config.context, "serviceType": r.kind, "recipient": r.outcome.Recipient,
+	if !r.secrets && namesSecrets(text) {
+		return "", errSecretHere
 	}
-	for name, functions := range map[string]map[string]any{"time": timeFunctions(r.subject.Now), "strings": stringFunctions(), "repo": r.subject.repoFunctions(escape), "sync": syncFunctions()} {
+	ofOthers := func(s string) string { return escape(route.WithoutMarks(s)) }
+	printed := 0
+	secrets := secretsIn(text, &printed)
+	data := map[string]any{
+		"app": escaped(r.subject.App, ofOthers), "context": r.config.context, "serviceType": r.kind, "recipient": route.WithoutMarks(r.outcome.Recipient), "secrets": secrets,
+	}
+	for name, functions := range map[string]map[string]any{"time": timeFunctions(r.subject.Now), "strings": stringFunctions(), "repo": r.subject.repoFunctions(ofOthers), "sync": syncFunctions()} {
 		bounded := map[string]any{}
 		for f, function := range functions {
 			if reflect.TypeOf(function).Kind() == reflect.Func {
@@ -77,7 +84,11 @@ func (r *renderer) text(text string, escape func(string) string) (string, error)
 		}
 		data[name] = bounded
 	}
-	return r.set.Execute(text, nil, data)
+	out, err := r.set.Execute(text, nil, data)
+	if err != nil {
+		return "", err
+	}
+	return out, checkMarks(out, secrets, printed)
 }
 
 // escaped is a copy of a value with its texts escaped, without managedFields.
@@ -130,8 +141,7 @@ func (r *renderer) form(name string, t template) (route.Form, error) {
 	case kindWorkflows:
 		err = r.teams(&f, t.TeamsWorkflows)
 	case kindWebhook:
-		w := t.Webhook[r.outcome.Service]
-		err = r.fill(map[*string]string{&f.Method: w.Method, &f.Path: w.Path, &f.Body: w.Body}, escapeJSON)
+		err = r.webhook(&f, t.Webhook[r.outcome.Service])
 	case kindMattermost:
 		f.Attachments, err = r.list("mattermost.attachments", t.Mattermost.Attachments, mattermostJSON)
 	case kindAlertmanager:
@@ -150,6 +160,16 @@ func (r *renderer) fill(texts map[*string]string, escape func(string) string) er
 		}
 	}
 	return nil
+}
+
+// webhook fills the texts of a webhook, whose path and body may have values of the Secret.
+func (r *renderer) webhook(f *route.Form, t webhookTemplate) error {
+	if err := r.fill(map[*string]string{&f.Method: t.Method}, escapeJSON); err != nil {
+		return err
+	}
+	r.secrets = true
+	defer func() { r.secrets = false }()
+	return r.fill(map[*string]string{&f.Path: t.Path, &f.Body: t.Body}, escapeJSON)
 }
 
 func (r *renderer) slack(f *route.Form, t template) error {

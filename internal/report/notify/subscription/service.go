@@ -110,7 +110,7 @@ func (c *Config) Provider(key route.Key, name, recipient string, secret map[stri
 	}
 	out := deliver.Loaded{Provider: route.Provider{Key: key, Timeout: sendTimeout, Channel: recipient}, SecretData: map[string][]byte{}}
 	for key, value := range secret {
-		out.SecretData["secret "+key] = value
+		out.SecretData[deliver.TemplateKey+key] = value
 	}
 	var raw any
 	if err := yaml.Unmarshal([]byte(s.text), &raw); err != nil {
