@@ -1,7 +1,10 @@
 package deliver_test
 
 import (
+	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -66,6 +69,34 @@ func TestADegradedAppWaitsForItsCause(t *testing.T) {
 	} {
 		if got := deliver.DefaultWindows().IsDue(c.notes, begun.Add(c.after)); got != c.want {
 			t.Errorf("%d notes after %s: due %v", len(c.notes), c.after, got)
+		}
+	}
+}
+
+// TestTheUsernameOfTheSecretIsThatOfTheSender: it overrides the Provider's, as in Flux.
+func TestTheUsernameOfTheSecretIsThatOfTheSender(t *testing.T) {
+	got := make(chan string, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		var body struct{ Username string }
+		if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+			t.Error(err)
+		}
+		got <- body.Username
+	}))
+	defer s.Close()
+	f := newFixture(t, here)
+	f.Windows = deliver.Windows{}
+	for _, kind := range []string{"slack", "rocket", "discord"} {
+		for secret, want := range map[string]string{"": "of-the-spec", "of-the-secret\n": "of-the-secret"} {
+			p := address(s.URL)
+			p.Type, p.Username, p.SecretData = kind, "of-the-spec", map[string][]byte{"username": []byte(secret)}
+			f.send(fmt.Sprint(kind, len(secret)), p, "news")
+			if err := f.result(); err != nil {
+				t.Fatal(err)
+			}
+			if name := <-got; name != want {
+				t.Errorf("%s with the username %q in its Secret: %q, want %q", kind, secret, name, want)
+			}
 		}
 	}
 }

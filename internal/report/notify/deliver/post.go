@@ -348,8 +348,11 @@ func targetOf(p Loaded) (payload.Target, string) {
 		Login: keyOfAny(p.SecretData, "username"), Password: keyOfAny(p.SecretData, "password"),
 		UID: p.UID,
 	}
-	if p.Type == payload.ArgoService+"webhook" {
+	switch p.Type {
+	case payload.ArgoService + "webhook":
 		t.Secrets = namedSecrets(p)
+	case "slack", "rocket", "discord": // the name of the sender, which the Secret overrides, as in Flux
+		t.Username = cmp.Or(t.Login, t.Username)
 	}
 	if text := p.SecretData["headers"]; len(text) > 0 && yaml.Unmarshal(text, &t.Headers) != nil {
 		return t, "the key headers of Secret " + p.Secret + " is no map of texts in YAML"
