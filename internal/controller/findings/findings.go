@@ -47,9 +47,8 @@ func Message(n report.FindingEvent, path string) notify.Message {
 // matterOfFinding is what a finding's message is about. Carried says that the difference is gone.
 func matterOfFinding(id object.ID, path string, f report.Finding, carried bool) notify.Matter {
 	m := notify.Matter{Kind: matter.Drift, Object: id.String(), Field: path, Phase: notify.Opens}
-	git, live := report.FormatValue(f.Desired), report.FormatValue(f.Live)
-	m.Form = strings.Join([]string{string(f.Verdict), git, live, f.Writer.String()}, " ")
-	switch {
+	git := report.FormatValue(f.Desired)
+	switch m.Form = strings.Join([]string{string(f.Verdict), git, f.Writer.String()}, " "); {
 	case carried:
 		m.Phase, m.Form = notify.Ends, ""
 	case f.Verdict == decide.Cede:
@@ -58,6 +57,8 @@ func matterOfFinding(id object.ID, path string, f report.Finding, carried bool) 
 		m.Kind = matter.Addition
 	case f.Verdict == decide.Contested:
 		m.Kind, m.Form = matter.Contested, git+" "+f.Writer.String()
+	default:
+		m.Detail = report.FormatValue(f.Live)
 	}
 	return m
 }

@@ -158,6 +158,6 @@ func (o *Outlet) hasLeft() bool {
 func endMessage(of notify.Message, was matter.State, reason, what string) notify.Message {
 	of.Event = notify.Event{Severity: notify.Info, Reason: reason, Text: what + "; it was: " + was.Opened.Text}
 	of.Matter = was.Opened.Matter
-	of.Matter.Phase, of.Matter.Form = notify.Ends, ""
+	of.Matter.Phase, of.Matter.Form, of.Matter.Detail = notify.Ends, "", ""
 	return of
 }

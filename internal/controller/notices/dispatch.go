@@ -1,6 +1,7 @@
 package notices
 
 import (
+	"errors"
 	"maps"
 	"strings"
 
@@ -47,14 +48,13 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 	if d.sent == nil {
 		d.sent = map[string]matter.Sent{}
 	}
-	next, said := matter.Advance(was, m)
+	next, said, err := d.advance(key)
 	d.news.said = said
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if err := d.endFailure(); err != nil {
+	if err = errors.Join(err, d.endFailure()); err != nil {
 		return err
 	}
-	var err error
 	if d.news.isResult, err = advanceResult(tx, m); err != nil || !said && !d.news.isResult {
 		return err
 	}
@@ -77,6 +77,16 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 		next.Opened = was.Opened
 	}
 	return tx.PutState(key, next)
+}
+
+// advance returns what becomes of the matter, and whether the message is to be said. What is to be said later is stored.
+func (d *dispatch) advance(key string) (next matter.State, said bool, err error) {
+	next, said = matter.Advance(d.was, d.message)
+	if !said && next.Later != d.was.Later {
+		d.outlet.awaitLater(next.Due())
+		err = d.tx.PutState(key, next)
+	}
+	return next, said, err
 }
 
 // to queues the message for the Provider of an Alert that takes it.
@@ -111,8 +121,8 @@ func alertKey(text string) route.Key {
 	return route.Key{Namespace: namespace, Name: name}
 }
 
-// advance stores what becomes of a state by a message, and reports whether the message is to be said.
-func advance(tx *outbox.Tx, key string, m notify.Message) (bool, error) {
+// advanceState stores what becomes of a state by a message, and reports whether the message is to be said.
+func advanceState(tx *outbox.Tx, key string, m notify.Message) (bool, error) {
 	next, said := matter.Advance(tx.State(key), m)
 	if !said {
 		return false, nil
@@ -120,7 +130,7 @@ func advance(tx *outbox.Tx, key string, m notify.Message) (bool, error) {
 	return true, tx.PutState(key, next)
 }
 
-// advanceResult is advance for the status of a commit, which each run of another commit has, whether or not it failed like the one before.
+// advanceResult is advanceState for the status of a commit, which each run of another commit has, whether or not it failed like the one before.
 func advanceResult(tx *outbox.Tx, m notify.Message) (bool, error) {
 	result, is := payload.ResultOf(m)
 	if !is {
@@ -128,5 +138,5 @@ func advanceResult(tx *outbox.Tx, m notify.Message) (bool, error) {
 	}
 	key := matter.PrefixOf(m) + "commit status"
 	m.Matter, m.Revision = notify.Matter{}, result.SHA+" "+string(result.State)
-	return advance(tx, key, m)
+	return advanceState(tx, key, m)
 }

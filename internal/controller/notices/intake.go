@@ -64,6 +64,7 @@ func (o *Outlet) add(i intake) {
 func (o *Outlet) storeMessages(ctx context.Context) {
 	var again, repeat <-chan time.Time
 	next := firstRepeat
+	o.later = time.Now() // an earlier process may have left something
 	for {
 		select {
 		case <-ctx.Done():
@@ -76,6 +77,7 @@ func (o *Outlet) storeMessages(ctx context.Context) {
 				repeat, next = time.After(next), repeatEvery
 			}
 		case <-again:
+		case <-o.untilLater():
 		case <-repeat:
 			repeat = o.repeatGuarded()
 		}
@@ -116,12 +118,14 @@ func (o *Outlet) flush() ([]intake, error) {
 		batch = nil
 	}
 	resumed = resumed && o.hasLeft()
-	if len(batch) == 0 && !resumed {
+	overdue := !o.later.IsZero() && !time.Now().Before(o.later)
+	if len(batch) == 0 && !resumed && !overdue {
 		return nil, nil
 	}
 	woken := map[route.Key]bool{}
-	err := o.Store.Update(func(tx *outbox.Tx) error { return o.storeBatch(tx, flushed{batch, listening, resumed}, woken) })
+	err := o.Store.Update(func(tx *outbox.Tx) error { return o.storeBatch(tx, flushed{batch, listening, resumed, overdue}, woken) })
 	if err != nil {
+		o.later = time.Now().Add(storePause) // it was not stored either
 		return batch, err
 	}
 	for key := range woken {
@@ -130,10 +134,10 @@ func (o *Outlet) flush() ([]intake, error) {
 	return batch, nil
 }
 
-// flushed is what one write stores: what waited, whether an Alert listens, and whether one hears what it has not heard.
+// flushed is what one write stores: what waited, whether an Alert listens, whether one hears what it has not heard, and whether something was put off until now.
 type flushed struct {
-	batch              []intake
-	listening, resumed bool
+	batch                       []intake
+	listening, resumed, overdue bool
 }
 
 func (o *Outlet) storeBatch(tx *outbox.Tx, f flushed, woken map[route.Key]bool) error {
@@ -145,6 +149,9 @@ func (o *Outlet) storeBatch(tx *outbox.Tx, f flushed, woken map[route.Key]bool) 
 		if f.listening || i.isKept(tx.States) {
 			err = errors.Join(err, o.take(tx, i, woken))
 		}
+	}
+	if f.overdue {
+		err = errors.Join(err, o.sayLater(tx, woken))
 	}
 	if f.resumed {
 		err = errors.Join(err, o.sayOpened(tx, woken))

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"log/slog"
 	"sync"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -73,6 +74,7 @@ type Outlet struct {
 	providers    map[route.Key]providerEntry
 	applications map[object.ID]live.Event // that are to be judged for their subscribers
 	timed        timedApps
+	later        time.Time // when the Later of a matter is due next; zero for never. The goroutine of storeMessages has it
 	waiting      []intake
 	lost         int
 	resumed      bool               // an Alert or a Provider is another one, is no longer suspended, sends again or is gone

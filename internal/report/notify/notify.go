@@ -88,6 +88,8 @@ type Matter struct {
 	Phase  Phase  `json:",omitempty"`
 	// Form is what of the matter is worth another message when it changes.
 	Form string `json:",omitempty"`
+	// Detail is worth another message too, at most once within matter.Repeat: a value that others write again and again.
+	Detail string `json:",omitempty"`
 }
 
 // Sender brings messages to a receiver. It blocks until the message has arrived, or will not.

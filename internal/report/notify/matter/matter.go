@@ -44,6 +44,8 @@ type State struct {
 	Sent map[string]Sent `json:"sent"`
 	// Heard are the Alerts by which the newest message of an open matter was queued, with their Providers; nil where that was not stored.
 	Heard map[string]string `json:"heard"`
+	// Later is a message of an open matter that has another detail, and comes too soon after the one before; nil for none.
+	Later *notify.Message `json:"later,omitempty"`
 }
 
 // Sent is an alert as a receiver knows it: what has changed in the cluster since then names another one.
@@ -89,6 +91,7 @@ func PrefixOf(m notify.Message) string { return m.About.String() + "\x00" }
 //	| any    | of no matter       | closed | unless said within Repeat   |
 //	| closed | opens              | open   | yes                         |
 //	| open   | opens, same form or none | open | no                      |
+//	| open   | opens, same form, other detail | open | once within Repeat, the newest |
 //	| open   | opens, other form  | open   | yes                         |
 //	| open   | ends               | closed | yes                         |
 //	| closed | ends               | closed | unless said within Repeat   |
@@ -109,9 +112,32 @@ func Advance(was State, m notify.Message) (State, bool) {
 	case m.Matter.Phase == notify.Ends:
 		return State{Form: formOfMessage(m), At: m.At}, true
 	case was.Open && !was.isOfOther(m) && (was.Form == m.Matter.Form || m.Matter.Form == ""):
-		return was, false
+		return was.repeatedBy(m)
 	}
 	return State{Open: true, Form: m.Matter.Form, At: m.At, Opened: m}, true
+}
+
+// repeatedBy is Advance of an open matter with a message that has its form, or none.
+func (s State) repeatedBy(m notify.Message) (State, bool) {
+	switch {
+	case m.Matter.Form == "":
+		return s, false
+	case m.Matter.Detail == s.Opened.Matter.Detail:
+		s.Later = nil
+		return s, false
+	case m.At.Sub(s.At) < Repeat:
+		s.Later = &m
+		return s, false
+	}
+	return State{Open: true, Form: m.Matter.Form, At: m.At, Opened: m}, true
+}
+
+// Due returns when the Later of a matter is to be said; zero for never.
+func (s State) Due() time.Time {
+	if !s.Open || s.Later == nil {
+		return time.Time{}
+	}
+	return s.At.Add(Repeat)
 }
 
 // isOfOther reports whether a matter was that of an earlier app of the same name, of whose end truce has not heard.
@@ -173,7 +199,7 @@ func EndMessage(s State, of notify.Message, holds []notify.Matter) (notify.Messa
 	}
 	out.Reason, out.Text = endingOf(s.Opened)
 	out.Matter = was
-	out.Matter.Phase, out.Matter.Form = notify.Ends, ""
+	out.Matter.Phase, out.Matter.Form, out.Matter.Detail = notify.Ends, "", ""
 	return out, true
 }
 

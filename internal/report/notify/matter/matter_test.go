@@ -55,6 +55,36 @@ func TestAMatterOfAnAppThatWasCreatedAgainIsSaid(t *testing.T) {
 	}
 }
 
+// TestADetailIsSaidOnceWithinRepeat: another controller writes a field every ten seconds. The end is said at once, and what opens after it.
+func TestADetailIsSaidOnceWithinRepeat(t *testing.T) {
+	var s matter.State
+	detail := func(value string, after time.Duration) notify.Message {
+		m := message(notify.Opens, "a", start.Add(after))
+		m.Matter.Detail = value
+		return m
+	}
+	for _, c := range []struct {
+		message notify.Message
+		said    bool
+		later   string
+	}{
+		{detail("1", 0), true, ""}, {detail("2", 10*time.Second), false, "2"}, {detail("3", 20*time.Second), false, "3"},
+		{detail("1", 30*time.Second), false, ""}, {detail("4", 40*time.Second), false, "4"}, {detail("5", matter.Repeat), true, ""},
+		{detail("6", matter.Repeat+time.Second), false, "6"}, {message(notify.Ends, "", start.Add(matter.Repeat+2*time.Second)), true, ""},
+		{detail("7", matter.Repeat+3*time.Second), true, ""},
+	} {
+		next, said := matter.Advance(s, c.message)
+		later := ""
+		if next.Later != nil {
+			later = next.Later.Matter.Detail
+		}
+		if said != c.said || later != c.later || next.Due().IsZero() != (c.later == "") {
+			t.Errorf("%s %q: said %v, later %q at %s", c.message.Matter.Phase, c.message.Matter.Detail, said, later, next.Due())
+		}
+		s = next
+	}
+}
+
 func TestTheSameMessageOfNoMatterIsSaidOnceWithinRepeat(t *testing.T) {
 	m := message(notify.Once, "", start)
 	m.Matter = notify.Matter{}
