@@ -31,7 +31,7 @@ func (p *parts) outlet(o RunOptions, commit notices.ReadCommit) notify.Outlet {
 	}
 	p.outbox = store
 	return notices.NewOutlet(notices.Options{
-		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Store: store, Servers: o.Sources, Windows: o.Windows, Clouds: p.clouds, Log: o.Log, Commit: commit,
+		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Store: store, Servers: o.Sources, Windows: o.Windows, Clouds: p.clouds, Log: o.Log, Commit: commit, Term: p.term,
 		Dialect: flux.Notifications{SameNamespace: staysHome(o.Tenancy)}, Subscribers: subscribersOf(o.Tenancy),
 	})
 }

@@ -38,6 +38,7 @@ type Term struct {
 	length time.Duration
 
 	mu     sync.Mutex
+	number int             // see Number
 	until  moment          // another process may hold the Lease from then on; zero before the first renewal
 	open   map[*write]bool // without an answer; true while its bytes may still be on their way to the connection
 	doubt  moment          // until then the server may still do a write that was given up; zero for none
@@ -54,7 +55,21 @@ type write struct {
 
 // NewTerm returns a Term that has not begun. A renewal is good for the length of the lease.
 func NewTerm(length time.Duration) *Term {
-	return &Term{length: length, open: map[*write]bool{}, ended: make(chan struct{})}
+	return &Term{length: length, number: noTerm, open: map[*write]bool{}, ended: make(chan struct{})}
+}
+
+// noTerm is the number of no term.
+const noTerm = -1
+
+// Number returns the number of the term: how often another process has taken the Lease since there is one. It is -1 without an election, for which a Term is nil, and
+// before the term.
+func (t *Term) Number() int {
+	if t == nil {
+		return noTerm
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.number
 }
 
 // transit is how long the bytes of a write may take to reach the connection, and again to reach the server.
@@ -70,11 +85,11 @@ func (t *Term) Err() error {
 	return t.reason
 }
 
-// renewed moves the term on. The other candidates count from when they first see the renewal, which is later than when it was sent.
-func (t *Term) renewed(sent moment) {
+// renewed moves the term of a number on. The other candidates count from when they first see the renewal, which is later than when it was sent.
+func (t *Term) renewed(sent moment, number int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.until = sent.add(t.length)
+	t.number, t.until = number, sent.add(t.length)
 }
 
 // seen takes note of the holder that the Lease names.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -70,11 +71,11 @@ func TestAWriteNeedsATerm(t *testing.T) {
 			}
 		}
 		try("before the election", errStandby)
-		term.renewed(currentMoment())
+		term.renewed(currentMoment(), 0)
 		try("elected", nil)
 		pass(length - 4*time.Second)
 		try("just before the end", errLate)
-		term.renewed(currentMoment())
+		term.renewed(currentMoment(), 0)
 		try("renewed", nil)
 		pass(length)
 		try("not renewed", errExpired)
@@ -82,7 +83,7 @@ func TestAWriteNeedsATerm(t *testing.T) {
 			t.Errorf("ended by %v", term.Err())
 		}
 		<-term.Ended()
-		term.renewed(currentMoment())
+		term.renewed(currentMoment(), 0)
 		try("renewed too late", errExpired)
 	})
 }
@@ -92,7 +93,7 @@ func TestAWriteCarriesItsTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := &answering{}
 		term := NewTerm(length)
-		term.renewed(currentMoment())
+		term.renewed(currentMoment(), 0)
 		pass(2 * time.Second)
 		q, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://server/object?dryRun=All", nil)
 		if err != nil {
@@ -114,7 +115,7 @@ func TestAWriteCarriesItsTime(t *testing.T) {
 func TestAWriteIsWaitedForNoLongerThanTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := NewTerm(length)
-		term.renewed(currentMoment())
+		term.renewed(currentMoment(), 0)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(time.Second, cancel)
 		server := &answering{after: 5 * time.Second}
@@ -141,7 +142,7 @@ func TestAnotherHolderEndsTheTerm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		term := NewTerm(length)
 		term.seen("other", "self") // before the election
-		term.renewed(currentMoment())
+		term.renewed(currentMoment(), 0)
 		term.seen("self", "self")
 		if err := term.Err(); err != nil {
 			t.Fatal(err)
@@ -186,7 +187,7 @@ func TestNoByteLeavesAfterTheTerm(t *testing.T) {
 			server.StartTLS()
 			defer server.Close()
 			term := NewTerm(time.Hour)
-			term.renewed(currentMoment())
+			term.renewed(currentMoment(), 0)
 			writes := &http.Transport{TLSClientConfig: server.Client().Transport.(*http.Transport).TLSClientConfig, ForceAttemptHTTP2: true, DialContext: term.Dial(slowDial(func() {
 				term.mu.Lock()
 				defer term.mu.Unlock()
@@ -237,6 +238,21 @@ func TestOnlyOnesOwnLeaseIsGivenBack(t *testing.T) {
 		if err := l.Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "self"}); err == nil || s.holder != want {
 			t.Errorf("held by %s: renewed after the end by %q, %v", holder, s.holder, err)
 		}
+	}
+}
+
+// TestATermHasTheNumberOfItsLease: a process that follows another one in the lead knows whether there was a third between them.
+func TestATermHasTheNumberOfItsLease(t *testing.T) {
+	term := NewTerm(length)
+	numbers := []int{(*Term)(nil).Number(), term.Number()}
+	for _, number := range []int{7, 7} {
+		if err := term.Lock(&stored{}).Update(t.Context(), resourcelock.LeaderElectionRecord{HolderIdentity: "self", LeaderTransitions: number}); err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, term.Number())
+	}
+	if want := []int{-1, -1, 7, 7}; !slices.Equal(numbers, want) {
+		t.Errorf("the numbers are %v, want %v", numbers, want)
 	}
 }
 

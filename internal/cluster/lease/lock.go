@@ -29,16 +29,16 @@ func (l lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []by
 
 // Create implements resourcelock.Interface.
 func (l lock) Create(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	return l.renew(func() error { return l.Interface.Create(ctx, r) })
+	return l.renew(r, func() error { return l.Interface.Create(ctx, r) })
 }
 
 // Update implements resourcelock.Interface.
 func (l lock) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
-	return l.renew(func() error { return l.Interface.Update(ctx, r) })
+	return l.renew(r, func() error { return l.Interface.Update(ctx, r) })
 }
 
 // renew writes the Lease. After the end of the term it does not: the process ends, and another one is elected.
-func (l lock) renew(write func() error) error {
+func (l lock) renew(r resourcelock.LeaderElectionRecord, write func() error) error {
 	if err := l.term.Err(); err != nil {
 		return err
 	}
@@ -46,7 +46,7 @@ func (l lock) renew(write func() error) error {
 	if err := write(); err != nil {
 		return err
 	}
-	l.term.renewed(sent)
+	l.term.renewed(sent, r.LeaderTransitions)
 	return nil
 }
 

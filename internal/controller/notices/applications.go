@@ -3,6 +3,7 @@ package notices
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -108,6 +109,9 @@ func (o *Outlet) putBack(changed map[object.ID]live.Event) {
 func (o *Outlet) judgeChanged(ctx context.Context, changed map[object.ID]live.Event) (unread map[object.ID]live.Event, err error) {
 	age := ageOfConfig(changed)
 	config, err := o.subscribers.load(ctx, o.Live, age)
+	if err == nil && config == nil {
+		clear(o.early.known)
+	}
 	if err != nil || config == nil {
 		clear(o.timed.known)
 		return nil, err
@@ -125,6 +129,7 @@ func (o *Outlet) judgeChanged(ctx context.Context, changed map[object.ID]live.Ev
 		})
 		delete(o.timed.known, id)
 		if len(all) == 0 && !ev.Gone {
+			delete(o.early.known, id)
 			continue
 		}
 		judged[id], subscribed[id] = ev, all
@@ -200,10 +205,11 @@ func (o *Outlet) storeOutcomes(ctx context.Context, config *subscription.Config,
 		}
 		j := judgement{
 			outlet: o, draft: &draft{states: states, changed: map[string]bool{}}, config: config, subject: o.subject(reading, id, ev.Object), app: ev.Object, subscribed: subscribed[id], base: stateOf(id),
-			woken: woken, now: time.Now(),
+			woken: woken, now: time.Now(), early: !ev.Gone && o.early.isEarly(id, ev.Object),
 		}
 		j.runTo(ev)
 		drafts = append(drafts, j.draft)
+		awaiting[id] = false
 		if !ev.Gone {
 			faults[id], awaiting[id] = j.faults, j.awaits
 		}
@@ -217,6 +223,10 @@ func (o *Outlet) storeOutcomes(ctx context.Context, config *subscription.Config,
 	if err != nil {
 		return err
 	}
+	maps.DeleteFunc(o.early.known, func(id object.ID, _ bool) bool {
+		awaits, looked := awaiting[id]
+		return looked && !awaits
+	})
 	for key := range woken {
 		o.deliverer.Wake(key)
 	}

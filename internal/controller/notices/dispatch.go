@@ -17,6 +17,7 @@ type news struct {
 	said     bool // it is news of its matter
 	isResult bool // it is one of a commit
 	idle     bool // nothing has changed but the revision
+	unknown  bool // it ends what is not known to have been open
 }
 
 // isFor reports whether a message goes to a type of Provider.
@@ -24,7 +25,7 @@ func (n news) isFor(kind string) bool {
 	if payload.IsCommitStatus(kind) {
 		return n.isResult
 	}
-	return n.said && (!n.idle || route.TakesIdle(kind))
+	return n.said && (!n.idle || route.TakesIdle(kind) || n.unknown && route.ClosesByKey(kind))
 }
 
 // dispatch is one message on its way to the Alerts. The caller of its methods holds the Outlet's mu.
@@ -36,6 +37,7 @@ type dispatch struct {
 	news    news
 	sent    map[string]matter.Sent // what on-call tools have open now, by the Alerts
 	heard   map[string]string      // the Alerts by which the message was queued, with their Providers
+	settled bool                   // such tools have nothing open that is not known
 	woken   map[route.Key]bool
 }
 
@@ -44,7 +46,8 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 	key := matter.KeyOf(m)
 	was := tx.State(key)
 	d := dispatch{outlet: o, tx: tx, message: m, was: was, sent: maps.Clone(was.Sent), heard: map[string]string{}, woken: woken}
-	d.news.idle = matter.ChangesNothing(was, m)
+	d.news.idle, d.news.unknown = matter.ChangesNothing(was, m), was.IsUnknown() && m.Matter.Phase == notify.Ends
+	d.settled = was.Settled || was.Open && len(was.Sent) > 0
 	if d.sent == nil {
 		d.sent = map[string]matter.Sent{}
 	}
@@ -71,12 +74,20 @@ func (o *Outlet) step(tx *outbox.Tx, m notify.Message, woken map[route.Key]bool)
 			return err
 		}
 	}
+	return tx.PutState(key, d.complete(next))
+}
+
+// complete returns the state of the matter with what it says of the Alerts.
+func (d *dispatch) complete(next matter.State) matter.State {
 	if next.Open {
 		next.Sent, next.Heard = d.sent, d.heard
-	} else if next.Sent = d.unclosed(); len(next.Sent) > 0 {
-		next.Opened = was.Opened
+		return next
 	}
-	return tx.PutState(key, next)
+	next.Settled = d.settled
+	if next.Sent = d.unclosed(); len(next.Sent) > 0 {
+		next.Opened = d.was.Opened
+	}
+	return next
 }
 
 // advance returns what becomes of the matter, and whether the message is to be said. What is to be said later is stored.
@@ -96,7 +107,7 @@ func (d *dispatch) to(a alertEntry) error {
 	if !there || !p.sends() || !d.news.isFor(p.provider.Type) {
 		return nil
 	}
-	note, takes := payload.NoteFor(p.provider.Type, a.alert, d.message, d.was)
+	note, takes := d.noteFor(p.provider.Type, a.alert)
 	if !takes {
 		return nil
 	}
@@ -113,6 +124,21 @@ func (d *dispatch) to(a alertEntry) error {
 	}
 	d.heard[by], d.woken[to] = to.Name, true
 	return d.tx.Push(to, note)
+}
+
+// noteFor returns the note that the message is for an Alert with a type of Provider; false where the Alert does not take it. What ends, and is not known to have been open, such as
+// after the file was lost, is closed by its key: an Alert of errors alone may have sent it.
+func (d *dispatch) noteFor(kind string, by route.Alert) (route.Note, bool) {
+	note, takes := payload.NoteFor(kind, by, d.message, d.was)
+	if !d.news.unknown || !route.ClosesByKey(kind) || !takes && !by.MayHaveTaken(d.message) {
+		return note, takes
+	}
+	d.settled = true
+	if !takes {
+		note = by.Address(d.message)
+		note.ClosesOnly = true
+	}
+	return note, true
 }
 
 // alertKey is the opposite of route.Key's String.

@@ -202,7 +202,7 @@ func (o *Outlet) take(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
 	case i.gone:
 		return o.forget(tx, i.message, woken)
 	case i.again && i.message.Matter.Phase != phaseUnsaid(tx.State(matter.KeyOf(i.message))):
-		return nil
+		return confirm(tx, i.message)
 	case !i.settles:
 		return o.step(tx, i.message, woken)
 	}
@@ -216,6 +216,17 @@ func (o *Outlet) take(tx *outbox.Tx, i intake, woken map[route.Key]bool) error {
 		}
 	}
 	return nil
+}
+
+// confirm notes that a matter holds which was open when another process began to work.
+func confirm(tx *outbox.Tx, m notify.Message) error {
+	key := matter.KeyOf(m)
+	s := tx.State(key)
+	if !s.Stale || m.Matter.Phase != notify.Opens || m.Matter.Form != s.Form {
+		return nil
+	}
+	s.Stale = false
+	return tx.PutState(key, s)
 }
 
 // phaseUnsaid is that of a message about a matter which the state shows not to have been sent.

@@ -30,6 +30,7 @@ type judgement struct {
 	now        time.Time
 	faults     []string
 	awaits     bool // a commit that is known soon
+	early      bool // what holds counts as sent
 }
 
 // subject is an Application with the commits of its repositories. What cannot be read in time is asked again.
@@ -70,7 +71,7 @@ func (j *judgement) runTo(ev live.Event) {
 }
 
 // run queues the messages of conditions that hold now and did not before, or hold for another value of oncePer. Of an Application that Argo CD has sent
-// messages about, the first look queues none: what holds was sent.
+// messages about, the first look queues none: what holds was sent. So it is where an earlier process may have sent it.
 func (j *judgement) run() {
 	annotations := textsIn(j.app.At("metadata", "annotations"))
 	outcomes, faults := j.config.Judge(j.subject, j.subscribed)
@@ -79,7 +80,7 @@ func (j *judgement) run() {
 	}
 	j.dropOthers()
 	seen := j.base + seenKey
-	first := annotations[argoNotified] != "" && !j.draft.states[seen].Open
+	first := j.early || annotations[argoNotified] != "" && !j.draft.states[seen].Open
 	for _, out := range outcomes {
 		j.follow(out, first)
 	}

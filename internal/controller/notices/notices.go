@@ -18,6 +18,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/lease"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -54,7 +55,8 @@ type Options struct {
 	Clouds     *cloud.Exchange
 	Windows    deliver.Windows // the zero value for the default
 	Log        *slog.Logger
-	Commit     ReadCommit // for templates and conditions of Argo CD's; nil for none
+	Term       *lease.Term // in which it works; nil without a leader election
+	Commit     ReadCommit  // for templates and conditions of Argo CD's; nil for none
 	// Subscribers are the namespaces whose Applications may subscribe to messages of Argo CD's services; nil for all.
 	Subscribers []string
 }
@@ -74,6 +76,7 @@ type Outlet struct {
 	providers    map[route.Key]providerEntry
 	applications map[object.ID]live.Event // that are to be judged for their subscribers
 	timed        timedApps
+	early        earlyApps
 	later        time.Time // when the Later of a matter is due next; zero for never. The goroutine of storeMessages has it
 	waiting      []intake
 	lost         int
@@ -133,6 +136,7 @@ func (o *Outlet) Run(ctx context.Context) error {
 	o.rotations.start(ctx)
 	o.deliverer.Start(ctx)
 	defer o.deliverer.Wait()
+	o.beginTerm()
 	if !o.list(ctx) {
 		return nil
 	}
@@ -168,6 +172,7 @@ func (o *Outlet) list(ctx context.Context) bool {
 			o.Log.Warn("subscriptions", "error", err.Error())
 		}
 	}
+	o.noteEarly()
 	return true
 }
 

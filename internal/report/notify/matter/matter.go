@@ -46,6 +46,10 @@ type State struct {
 	Heard map[string]string `json:"heard"`
 	// Later is a message of an open matter that has another detail, and comes too soon after the one before; nil for none.
 	Later *notify.Message `json:"later,omitempty"`
+	// Stale says of an open matter that another process has worked since with a file of its own: whether it holds is not known.
+	Stale bool `json:"stale,omitempty"`
+	// Settled says of a matter that is not open that on-call tools have nothing open of it. It is remembered for a while.
+	Settled bool `json:"settled,omitempty"`
 }
 
 // Sent is an alert as a receiver knows it: what has changed in the cluster since then names another one.
@@ -97,8 +101,8 @@ func PrefixOf(m notify.Message) string { return m.About.String() + "\x00" }
 //	| closed | ends               | closed | unless said within Repeat   |
 //	| any    | of Progress        | as it is | no                        |
 //
-// The line before the last is for what opened and ended between two looks: the message of the end says it all. What an earlier app of the same name had open is another
-// matter than what opens of this one, whatever its form.
+// The line before the last is for what opened and ended between two looks: the message of the end says it all. What may have ended unseen, of an earlier app
+// of the same name or of an earlier term, is another matter than what opens, whatever its form.
 func Advance(was State, m notify.Message) (State, bool) {
 	switch {
 	case m.Matter.Kind == Progress:
@@ -111,7 +115,7 @@ func Advance(was State, m notify.Message) (State, bool) {
 		return State{Form: form, At: m.At}, true
 	case m.Matter.Phase == notify.Ends:
 		return State{Form: formOfMessage(m), At: m.At}, true
-	case was.Open && !was.isOfOther(m) && (was.Form == m.Matter.Form || m.Matter.Form == ""):
+	case was.Open && !was.mayBeOver(m) && (was.Form == m.Matter.Form || m.Matter.Form == ""):
 		return was.repeatedBy(m)
 	}
 	return State{Open: true, Form: m.Matter.Form, At: m.At, Opened: m}, true
@@ -140,10 +144,13 @@ func (s State) Due() time.Time {
 	return s.At.Add(Repeat)
 }
 
-// isOfOther reports whether a matter was that of an earlier app of the same name, of whose end truce has not heard.
-func (s State) isOfOther(m notify.Message) bool {
-	return s.Opened.UID != "" && m.UID != "" && s.Opened.UID != m.UID
+// mayBeOver reports whether an open matter may have ended unseen before a message: it is Stale, or was that of an earlier app of the same name.
+func (s State) mayBeOver(m notify.Message) bool {
+	return s.Stale || s.Opened.UID != "" && m.UID != "" && s.Opened.UID != m.UID
 }
+
+// IsUnknown reports whether nothing is known of a matter: it never was, is forgotten, or was said by a process with another file.
+func (s State) IsUnknown() bool { return !s.Open && s.At.IsZero() }
 
 // formOfMessage is what makes a message the same as another one that was said: its reason, its revision and its text, of an error without what varies in it.
 func formOfMessage(m notify.Message) string {
@@ -160,20 +167,20 @@ func ChangesNothing(was State, m notify.Message) bool {
 	return m.Reason == "ReconciliationSucceeded" && m.Matter.Kind == Failure && m.Matter.Phase == notify.Ends && !was.Open && m.Evidence[notify.FactChanged] == ""
 }
 
-// longestSuspension is how long an end waits for an Alert or a Provider that is suspended.
+// longestSuspension is how long an end waits for an Alert or a Provider that is suspended, and how long a matter is Settled.
 const longestSuspension = 30 * 24 * time.Hour
 
 // Expired reports whether nothing depends on a state any more.
 func (s State) Expired(now time.Time) bool {
 	age := now.Sub(s.At)
-	return !s.Open && age >= Repeat && (len(s.Sent) == 0 || age >= longestSuspension)
+	return !s.Open && age >= Repeat && (len(s.Sent) == 0 && !s.Settled || age >= longestSuspension)
 }
 
 // quiet are the kinds whose end is no news: they are open until the app is gone, so that each is said once.
 var quiet = map[string]bool{Ceded: true, Addition: true}
 
-// HasEnd reports whether a matter is open whose end will be said.
-func (s State) HasEnd() bool { return s.Open && endIsSaid(s.Opened.Matter) }
+// HasEnd reports whether a matter is known to be open whose end will be said.
+func (s State) HasEnd() bool { return s.Open && !s.Stale && endIsSaid(s.Opened.Matter) }
 
 func endIsSaid(m notify.Matter) bool { return m.Kind != "" && m.Kind != Progress && !quiet[m.Kind] }
 

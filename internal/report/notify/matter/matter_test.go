@@ -38,6 +38,30 @@ func TestAMatterIsSaidWhenItOpensChangesAndEnds(t *testing.T) {
 	}
 }
 
+// TestWhatOpensAfterAnotherProcessHasLedIsSaid: what the file has open may have ended meanwhile. It is no alert to repeat until it is known to hold.
+func TestWhatOpensAfterAnotherProcessHasLedIsSaid(t *testing.T) {
+	s, _ := matter.Advance(matter.State{}, message(notify.Opens, "a", start))
+	s.Stale = true
+	if s.HasEnd() {
+		t.Error("it is taken to hold")
+	}
+	next, said := matter.Advance(s, message(notify.Opens, "a", start.Add(time.Second)))
+	if !said || !next.HasEnd() {
+		t.Errorf("it opens: said %v, %+v", said, next)
+	}
+	if _, said := matter.Advance(s, message(notify.Ends, "", start.Add(time.Second))); !said {
+		t.Error("its end is not said")
+	}
+}
+
+// TestThatAMatterIsSettledIsRememberedForAWhile, so that on-call tools are not asked to close it again at each success.
+func TestThatAMatterIsSettledIsRememberedForAWhile(t *testing.T) {
+	s := matter.State{At: start, Settled: true}
+	if s.IsUnknown() || s.Expired(start.Add(24*time.Hour)) || !s.Expired(start.Add(31*24*time.Hour)) || !(matter.State{}).IsUnknown() {
+		t.Errorf("%+v", s)
+	}
+}
+
 // TestAMatterOfAnAppThatWasCreatedAgainIsSaid: truce may not have seen that the earlier one of its name was deleted.
 func TestAMatterOfAnAppThatWasCreatedAgainIsSaid(t *testing.T) {
 	var s matter.State

@@ -38,6 +38,7 @@ var (
 	statesBucket  = []byte("states")
 	queuesBucket  = []byte("queues")
 	droppedBucket = []byte("dropped")
+	fileBucket    = []byte("file") // what is known of the file
 )
 
 // Store is a file. It may be used concurrently.
@@ -88,7 +89,7 @@ func openChecked(path string) (db *bbolt.DB, err error) {
 		for damage := range tx.Check() {
 			return fmt.Errorf("%w: %w", errDamaged, damage)
 		}
-		for _, name := range [][]byte{statesBucket, queuesBucket, droppedBucket} {
+		for _, name := range [][]byte{statesBucket, queuesBucket, droppedBucket, fileBucket} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
 			}

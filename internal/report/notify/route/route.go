@@ -101,6 +101,11 @@ func (a Alert) Takes(m notify.Message) bool {
 	return !matchAny(a.Exclude, texts) && (len(a.Include) == 0 || matchAny(a.Include, texts))
 }
 
+// MayHaveTaken reports whether an earlier message about the same matter may have gone to the Alert's Provider, whatever it said.
+func (a Alert) MayHaveTaken(m notify.Message) bool {
+	return !a.Suspended && len(a.Problems) == 0 && a.listensTo(m)
+}
+
 func (a Alert) listensTo(m notify.Message) bool {
 	return slices.ContainsFunc(a.Sources, func(s Source) bool { return s.names(m) })
 }
@@ -179,6 +184,9 @@ type Note struct {
 func IsOnCall(kind string) bool {
 	return slices.Contains([]string{"alertmanager", "pagerduty", "opsgenie"}, kind)
 }
+
+// ClosesByKey reports whether a type of receiver closes an alert by a key that the matter alone makes: where none is open by it, that does nothing.
+func ClosesByKey(kind string) bool { return kind == "pagerduty" || kind == "opsgenie" }
 
 // TakesIdle reports whether a type of Provider gets the messages of revisions that have changed nothing, as in Flux.
 func TakesIdle(kind string) bool { return kind == "generic" || kind == "generic-hmac" }
