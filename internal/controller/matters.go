@@ -23,7 +23,7 @@ const settlePause = 5 * time.Second
 func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 	switch {
 	case n.Reason == "ComparisonError", n.Reason == "InvalidSpecError": // of an Application, whatever its newest run has ended with
-		return notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FormOf(n.Reason, n.Text)}
+		return notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FailureForm(n.Reason, n.Text)}
 	case n.Reason == "ComparisonSucceeded":
 		return notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
 	case n.Reason == "OperationCompleted" && n.Severity == notify.Info && r.Unfetched != "":
@@ -41,7 +41,7 @@ func matterOfNews(n notify.Event, r report.Report) notify.Matter {
 	case n.Severity == notify.Error && r.Reason == report.PruneHeld:
 		return notify.Matter{Kind: matter.HeldPrune, Phase: notify.Opens, Form: n.Text}
 	case n.Severity == notify.Error:
-		return notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FormOf(n.Reason, n.Text)}
+		return notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FailureForm(n.Reason, n.Text)}
 	case n.Reason == "ReconciliationSucceeded", n.Reason == "OperationCompleted", r.Release != nil && r.Reason == report.Succeeded:
 		return notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
 	}

@@ -50,8 +50,8 @@ func (o sourceOutcome) newsSince(before sourceOutcome) (notify.Message, bool) {
 	switch {
 	case o.ready == "False":
 		m.Severity = notify.Error
-		m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FormOf(o.reason, o.message)}
-		return m, !failed || m.Matter.Form != matter.FormOf(before.reason, before.message)
+		m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FailureForm(o.reason, o.message)}
+		return m, !failed || m.Matter.Form != matter.FailureForm(before.reason, before.message)
 	case o.artifact != before.artifact:
 		m.Reason = "NewArtifact"
 		if o.subject != "" {

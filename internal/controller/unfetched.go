@@ -83,7 +83,7 @@ func hasAnotherCause(before, now dialect.SourceState) bool {
 	if now.Artifact.Files != nil || now.Err == nil || before.Err == nil {
 		return false
 	}
-	return matter.FormOf("", before.Err.Error()) != matter.FormOf("", now.Err.Error())
+	return matter.FailureForm("", before.Err.Error()) != matter.FailureForm("", now.Err.Error())
 }
 
 // readersOf returns the apps that read a source. They are due where their statuses have a cause of before. The caller holds mu.

@@ -155,7 +155,7 @@ func messageKey(news []notify.Event) string {
 	for i, n := range short {
 		switch {
 		case n.Severity == notify.Error:
-			short[i].Text = matter.FormOf("", n.Text)
+			short[i].Text = matter.FailureForm("", n.Text)
 		case n.Revision != "":
 			short[i].Text, _, _ = strings.Cut(n.Text, ";")
 		}

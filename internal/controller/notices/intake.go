@@ -174,7 +174,7 @@ func (o *Outlet) hasKept(batch []intake) bool {
 // may have that open, and an Alert that comes later is to hear what holds then, and what opens again.
 func (i intake) isKept(states func(prefix string) map[string]matter.State) bool {
 	switch m := i.message; {
-	case matter.Lasts(m):
+	case matter.OpensLasting(m):
 		return true
 	case i.there == nil && !i.gone && !i.settles && m.Matter.Phase != notify.Ends && m.Reason != healthCheckFailed:
 		return false

@@ -105,7 +105,7 @@ func (o *Outlet) warn(ctx context.Context, key objectKey, cr object.Object, s ro
 func (o *Outlet) isNewFault(key objectKey, text string) bool {
 	form := ""
 	if text != "" {
-		form = matter.FormOf("", text)
+		form = matter.FailureForm("", text)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -187,7 +187,7 @@ func messageOf(e occurrence) (notify.Message, bool) {
 		m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Ends}
 	case journal.Failed:
 		m.Event = notify.Event{Severity: notify.Error, Reason: "ReconciliationFailed", Text: e.Reason}
-		m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FormOf(m.Reason, e.Reason)}
+		m.Matter = notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FailureForm(m.Reason, e.Reason)}
 	case journal.Lost:
 		m.Event = notify.Event{Severity: notify.Error, Reason: "AdoptionLost", Text: e.Reason}
 	case journal.Pruned:
@@ -239,7 +239,7 @@ func releaseMessage(e journal.Entry) notify.Message {
 		Matter: notify.Matter{Kind: matter.Failure, Phase: notify.Ends}, Evidence: map[string]string{notify.FactObject: e.Reason},
 	}
 	if isRemedy := e.Action == string(hook.Rollback) || e.Action == string(hook.Uninstall); isRemedy && e.Revision != "" {
-		m.Severity, m.Matter = notify.Error, notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FormOf(reason, text)}
+		m.Severity, m.Matter = notify.Error, notify.Matter{Kind: matter.Failure, Phase: notify.Opens, Form: matter.FailureForm(reason, text)}
 	}
 	return m
 }

@@ -6,8 +6,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/pattern"
 )
 
-// FormOf returns the form of a failure: its reason, and its text without what may be another text at each try though the cause is the same.
-func FormOf(reason, text string) string {
+// FailureForm returns the form of a failure: its reason, and its text without what may be another text at each try though the cause is the same.
+func FailureForm(reason, text string) string {
 	return reason + " " + withoutVarying(text)
 }
 

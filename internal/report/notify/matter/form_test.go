@@ -35,7 +35,7 @@ func TestTheFormOfAFailureIsItsCause(t *testing.T) {
 		"how much was read":     {"timed out with 0 out of 10 bytes received", "timed out with 7 bytes received"},
 		"a time as HTTP has it": {"limited until Mon, 23 Nov 2026 12:00:00 GMT", "limited until Tue, 24 Nov 2026 12:00:00 GMT"},
 	} {
-		if was, is := matter.FormOf("GitOperationFailed", texts[0]), matter.FormOf("GitOperationFailed", texts[1]); was != is {
+		if was, is := matter.FailureForm("GitOperationFailed", texts[0]), matter.FailureForm("GitOperationFailed", texts[1]); was != is {
 			t.Errorf("%s: %q and %q", name, was, is)
 		}
 	}
@@ -47,11 +47,11 @@ func TestTheFormOfAFailureIsItsCause(t *testing.T) {
 		"the status":   {`HTTP 403; the server says "no"`, `HTTP 404; the server says "no"`},
 		"a name":       {"ConfigMap shop/k8s-1 is invalid", "ConfigMap shop/k8s-2 is invalid"},
 	} {
-		if was, is := matter.FormOf("BuildFailed", texts[0]), matter.FormOf("BuildFailed", texts[1]); was == is {
+		if was, is := matter.FailureForm("BuildFailed", texts[0]), matter.FailureForm("BuildFailed", texts[1]); was == is {
 			t.Errorf("%s: both %q", name, was)
 		}
 	}
-	if got := matter.FormOf("BuildFailed", "no such file"); got != "BuildFailed no such file" {
+	if got := matter.FailureForm("BuildFailed", "no such file"); got != "BuildFailed no such file" {
 		t.Errorf("%q: the states of earlier versions have another form", got)
 	}
 }

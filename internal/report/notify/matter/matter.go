@@ -184,8 +184,10 @@ func (s State) HasEnd() bool { return s.Open && !s.Stale && endIsSaid(s.Opened.M
 
 func endIsSaid(m notify.Matter) bool { return m.Kind != "" && m.Kind != Progress && !quiet[m.Kind] }
 
-// Lasts reports whether a message opens a matter whose end will be said.
-func Lasts(m notify.Message) bool { return m.Matter.Phase == notify.Opens && endIsSaid(m.Matter) }
+// OpensLasting reports whether a message opens a matter whose end will be said.
+func OpensLasting(m notify.Message) bool {
+	return m.Matter.Phase == notify.Opens && endIsSaid(m.Matter)
+}
 
 // EndMessage returns the message of the end of an open matter, and true, where it is not among those that hold now; the message is of the time and the
 // app of another.
