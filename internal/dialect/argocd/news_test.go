@@ -23,7 +23,7 @@ func because(status object.Object, message string) object.Object {
 }
 
 // with is a status with a condition.
-func with(status object.Object, kind, message string) object.Object {
+func withCondition(status object.Object, kind, message string) object.Object {
 	status["conditions"] = []any{map[string]any{"type": kind, "message": message}}
 	return status
 }
@@ -31,7 +31,7 @@ func with(status object.Object, kind, message string) object.Object {
 // TestWhatCannotBeComparedIsAnError: with its cause, as often as that changes. Its end is one, unless a sync has failed, which only another sync ends.
 func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 	status := func(phase, kind, message string) object.Object {
-		return with(standing("Synced", "Healthy", phase, "1"), kind, message)
+		return withCondition(standing("Synced", "Healthy", phase, "1"), kind, message)
 	}
 	const unfetched = "no route; compared with main@sha1:r, the last revision that was fetched"
 	good, bad := standing("Synced", "Healthy", "Succeeded", "1"), status("Succeeded", "ComparisonError", "no such file")
@@ -48,7 +48,7 @@ func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 		{"another cause", bad, status("Succeeded", "ComparisonError", "no such key"), "[{error ComparisonError no such key r}]"},
 		{"a source that is not fetched is no result of a revision", good, status("Succeeded", "ComparisonError", unfetched), "[{error ComparisonError " + unfetched + " }]"},
 		{"the end", bad, good, "[{info ComparisonSucceeded " + again + " r}]"},
-		{"the end, and another revision", with(standing("OutOfSync", "Healthy", "Succeeded", "1"), "ComparisonError", "no such file"), drifted, "[{info ComparisonSucceeded " + again + " }]"},
+		{"the end, and another revision", withCondition(standing("OutOfSync", "Healthy", "Succeeded", "1"), "ComparisonError", "no such file"), drifted, "[{info ComparisonSucceeded " + again + " }]"},
 		{"the end, where the newest sync has failed", status("Failed", "ComparisonError", "no such file"), standing("Synced", "Healthy", "Failed", "1"), "[]"},
 		{"the end, for the Application is deleted", bad, status("Succeeded", "DeletionError", "refused"), "[]"},
 		{"a sync that fails has news of its own", good, status("Succeeded", "SyncError", "refused"), "[]"},
