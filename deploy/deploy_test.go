@@ -310,7 +310,7 @@ func TestACheckBeforeAndAfterAnInstallation(t *testing.T) {
 	}
 }
 
-// TestTheWitnessIsAComponent builds the base with the components of the witness and of webhooks beside it, as an overlay of a user's does.
+// TestTheWitnessIsAComponent builds the base with the components of the page, the witness and webhooks beside it, as an overlay of a user's does.
 func TestTheWitnessIsAComponent(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.CopyFS(dir+"/deploy", os.DirFS(".")); err != nil {
@@ -319,13 +319,13 @@ func TestTheWitnessIsAComponent(t *testing.T) {
 	if err := os.Mkdir(dir+"/overlay", 0o700); err != nil {
 		t.Fatal(err)
 	}
-	text := "resources: [../deploy]\ncomponents: [../deploy/witness, ../deploy/webhook]\n"
+	text := "resources: [../deploy]\ncomponents: [../deploy/page, ../deploy/witness, ../deploy/webhook]\n"
 	if err := os.WriteFile(dir+"/overlay/kustomization.yaml", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c := kubetest.Start(t)
 	built := c.Kubectl(t, "kustomize", dir+"/overlay")
-	for _, want := range []string{"- --witness\n", "- --witness-service=truce-system/truce-witness\n", "fieldPath: status.podIP", "name: truce-witness", "- --leader-elect\n", "- --webhook-addr=0.0.0.0:9292\n", "- --webhook-service=truce-system/truce-webhook\n", "name: truce-webhook"} {
+	for _, want := range []string{"- --witness\n", "- --witness-service=truce-system/truce-witness\n", "fieldPath: status.podIP", "name: truce-witness", "- --leader-elect\n", "- --webhook-addr=0.0.0.0:9292\n", "- --webhook-service=truce-system/truce-webhook\n", "name: truce-webhook", "- --page-service=truce-system/truce-page\n", "name: truce-page"} {
 		if !strings.Contains(built, want) {
 			t.Errorf("no %q", want)
 		}

@@ -100,9 +100,15 @@ func TestTheDeploymentIsWhatTheServerTakesAndTheProgramUnderstands(t *testing.T)
 	}
 
 	// the other one stands by, and is ready to
-	second := freePort(t)
-	run("--listen=127.0.0.1:0", "--metrics-listen=127.0.0.1:"+second, "--cache-dir="+t.TempDir())
+	second, standby := freePort(t), freePort(t)
+	run("--listen=127.0.0.1:"+standby, "--metrics-listen=127.0.0.1:"+second, "--cache-dir="+t.TempDir())
 	awaitOK(t, "http://127.0.0.1:"+second+container.ReadinessProbe.HTTPGet.Path)
+	if response, err = http.Get("http://127.0.0.1:" + standby + "/journal"); err != nil {
+		t.Fatal(err)
+	}
+	if err := response.Body.Close(); err != nil || response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("the page of the one that stands by: %s %v", response.Status, err)
+	}
 	if holder := c.Kubectl(t, "-n", "default", "get", "lease", "truce-controller", "-o", "jsonpath={.spec.leaseTransitions}"); holder != "0" && holder != "" {
 		t.Errorf("the second has taken the lease: %s transitions", holder)
 	}

@@ -108,6 +108,7 @@ type controllerFlags struct {
 	noPrivate, noRemotes bool
 	localSources         bool
 	remotes              []string
+	pageService          string
 	keyService           string
 	configs              string
 	level, logForm       string
@@ -134,6 +135,7 @@ func (p *program) controller() *cobra.Command {
 	flags.StringArrayVar(&f.claimFiles, "claims-file", nil, "a file of entries for the catalogue of claims (truce claims); may be given more than once; the ConfigMap truce-claims goes over it")
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: truce dashboard, or a bearer token whose user may get the URL /truce")
 	flags.StringVar(&f.options.MetricsListen, "metrics-listen", "", "address for /healthz, /readyz and /metrics, without the page; without it all are at --listen")
+	flags.StringVar(&f.pageService, "page-service", "", "`NAMESPACE/NAME` of a Service without a selector by which others reach the status page at --listen; the leader points it at itself, by the environment's POD_IP")
 	flags.StringVar(&f.options.EventsAddress, "events-addr", "", "http(s) URL that receives a copy of every Event, with the evidence: Flux's notification-controller, or anything that takes the form of its generic Provider; truce then leaves Providers and Alerts to it")
 	f.webhooks.add(flags)
 	flags.StringVar(&f.options.CacheDir, "cache-dir", defaultCache(), "directory for clones and the journal; one controller at a time. Where nothing can be written to it, clones go to a temporary one, and there is no journal")
@@ -189,6 +191,9 @@ func (f *controllerFlags) complete(log io.Writer) (manager.Options, error) {
 		return o, err
 	}
 	if o.Webhooks, err = f.webhooks.complete(); err != nil {
+		return o, err
+	}
+	if o.Page, err = pageService(f.pageService, o.Listen); err != nil {
 		return o, err
 	}
 	if d := o.Election.Duration; d < leastLease || d%time.Second != 0 {

@@ -36,9 +36,7 @@ var parts = []part{
 	}},
 	{name: "users", from: "base", when: ".Values.rbac.create", keep: []string{"ClusterRole/truce-view", "ClusterRole/truce-page", "Role/truce-page", "Role/truce-flags", "RoleBinding/truce-flags", "Role/truce-home", "RoleBinding/truce-home"}},
 	{name: "deployment", from: "base", keep: []string{"Deployment/truce"}, edit: deploymentEdits},
-	{name: "service", from: "base", keep: []string{"Service/truce"}, edit: []edit{
-		{"    targetPort: http\n", "    targetPort: http\n  {{- if .Values.page.enabled }}\n  - name: page\n    port: 8081\n    protocol: TCP\n    targetPort: page\n  {{- end }}\n"},
-	}},
+	{name: "service", from: "base", keep: []string{"Service/truce"}},
 	{name: "poddisruptionbudget", from: "base", keep: []string{"PodDisruptionBudget/truce"}, when: ".Values.podDisruptionBudget.enabled"},
 	{name: "networkpolicy", from: "base", keep: []string{"NetworkPolicy/truce"}, when: ".Values.networkPolicy.enabled", edit: []edit{
 		{"    - port: http\n      protocol: TCP\n", "    - port: http\n      protocol: TCP\n" +
@@ -61,6 +59,7 @@ var parts = []part{
 		name: "rbac-tenants-namespaces", from: "rbac/tenants-one-namespace", when: "and .Values.rbac.create " + actsAsAccounts, each: ".Values.namespaces",
 		keep: []string{"RoleBinding/truce-tenants"}, edit: []edit{{"namespace: team-a\n", "namespace: {{ . }}\n"}},
 	},
+	{name: "page", from: "page/service.yaml", when: ".Values.page.enabled"},
 	{name: "witness", from: "witness/service.yaml", when: ".Values.witness.enabled"},
 	{name: "webhook", from: "webhook/service.yaml", when: ".Values.webhook.enabled"},
 	{name: "servicemonitor", from: "servicemonitor/servicemonitor.yaml", when: ".Values.serviceMonitor.enabled", edit: []edit{
@@ -84,6 +83,7 @@ var deploymentEdits = []edit{
 	{"        - --log-format=json\n", "        - --log-format=json\n" +
 		"        {{- if ne .Values.mode \"enforce\" }}\n        - --mode=observe\n        {{- end }}\n" +
 		"        {{- range .Values.namespaces }}\n        - --namespace={{ . }}\n        {{- end }}\n" +
+		"        {{- if .Values.page.enabled }}\n        - --page-service={{ .Release.Namespace }}/truce-page\n        {{- end }}\n" +
 		"        {{- if .Values.witness.enabled }}\n        - --witness\n        - --witness-listen=0.0.0.0:9443\n        - --witness-service={{ .Release.Namespace }}/truce-witness\n        {{- end }}\n" +
 		"        {{- if .Values.webhook.enabled }}\n        - --webhook-addr=0.0.0.0:9292\n        - --webhook-service={{ .Release.Namespace }}/truce-webhook\n        {{- end }}\n" +
 		"        {{- if .Values.multiTenant.enabled }}\n        - --multi-tenant\n        {{- with .Values.multiTenant.adminNamespaces }}\n        - --admin-namespaces={{ join \",\" . }}\n        {{- end }}\n        {{- end }}\n" +

@@ -22,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/lease"
 	"github.com/truce-gitops/truce/internal/controller"
+	"github.com/truce-gitops/truce/internal/controller/endpoint"
 	"github.com/truce-gitops/truce/internal/controller/leader"
 	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/controller/webhooks"
@@ -41,8 +42,10 @@ type Options struct {
 	Listen string // address of the status page; empty for none
 	// MetricsListen is the address of /metrics; empty for that of the status page.
 	MetricsListen string
-	Election      leader.Election
-	Webhooks      webhooks.Place // where requests to look for news come in; the zero value for none
+	// Page is the Service by which others reach the status page; the zero value for none.
+	Page     endpoint.Place
+	Election leader.Election
+	Webhooks webhooks.Place // where requests to look for news come in; the zero value for none
 	// EventsAddress is the URL that receives a copy of every Event, in the form of Flux's generic Provider; may be empty.
 	EventsAddress string
 }
@@ -209,12 +212,23 @@ func (m *Manager) work(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { m.publish(ctx); return nil })
 	g.Go(func() error { m.tidy(ctx); return nil })
+	g.Go(func() error { m.point(ctx); return nil })
 	g.Go(func() error { return m.Witness.Run(ctx) })
 	if m.Hooks != nil {
 		g.Go(func() error { return m.Hooks.Run(ctx) })
 	}
 	g.Go(func() error { return m.Controller.Run(ctx) })
 	return g.Wait()
+}
+
+// point makes the Service of the status page lead here: who stands by has no page.
+func (m *Manager) point(ctx context.Context) {
+	if m.listening == nil {
+		return
+	}
+	if at, ok := m.listening.Addr().(*net.TCPAddr); ok {
+		m.options.Page.Keep(ctx, endpoint.Options{Cluster: m.Cluster, Log: m.options.Log, Port: endpoint.Port{Name: "http", Number: int64(at.Port)}})
+	}
 }
 
 // state is what the pages show.

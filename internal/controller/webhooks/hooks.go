@@ -24,6 +24,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/controller/endpoint"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/source/egress"
@@ -55,9 +56,8 @@ type Work interface {
 
 // Place is where webhooks come in, and the Service by which they do.
 type Place struct {
-	Listen             string // address; empty for none
-	Namespace, Service string // a Service without a selector, which the leader points at itself; empty for none
-	Pod                string // the IP address of this pod; only with a Service
+	Listen         string // address; empty for none
+	endpoint.Place        // a Service without a selector; the zero value for none
 }
 
 // Options are what Hooks work with.

@@ -10,10 +10,9 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/truce-gitops/truce/internal/controller/endpoint"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/source/webhook"
 )
@@ -77,55 +76,29 @@ func (h *Hooks) patch(ctx context.Context, e entry, ops []map[string]any, sub ..
 	return err
 }
 
-var endpointSlices = schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
-
-// How often the EndpointSlice is applied: an apply that changes nothing writes nothing.
-const (
-	pointAgain = 5 * time.Minute
-	pointRetry = 10 * time.Second
-)
-
-// startPointing makes the Service lead here until ctx ends. The channel is closed when it has stopped.
+// startPointing makes the Service lead here until ctx ends: who stands by turns webhooks away. The channel is closed when it has stopped.
 func (h *Hooks) startPointing(ctx context.Context) <-chan struct{} {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		for h.Place.Service != "" && ctx.Err() == nil {
-			pause := pointAgain
-			if err := h.point(ctx); err != nil && ctx.Err() == nil {
-				h.Log.Warn("the Service of webhooks does not lead here", "service", h.Place.Namespace+"/"+h.Place.Service, "error", err.Error())
-				pause = pointRetry
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(pause):
-			}
+		if h.Place.Service == "" {
+			return
 		}
+		port, err := portOf(h.Place.Listen)
+		if err != nil {
+			h.Log.Warn("the Service of webhooks does not lead here", "service", h.Place.String(), "error", err.Error())
+			return
+		}
+		h.Place.Keep(ctx, endpoint.Options{Cluster: h.Cluster, Log: h.Log, Port: endpoint.Port{Name: "http", Number: port}})
 	}()
 	return done
 }
 
-// point makes the Service lead here. It has no selector: who stands by turns webhooks away.
-func (h *Hooks) point(ctx context.Context) error {
-	p, family := h.Place, "IPv4"
-	_, text, err := net.SplitHostPort(p.Listen)
+// portOf is the port of an address.
+func portOf(address string) (int64, error) {
+	_, text, err := net.SplitHostPort(address)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	port, err := strconv.ParseInt(text, 10, 32)
-	if err != nil {
-		return err
-	}
-	if net.ParseIP(p.Pod).To4() == nil {
-		family = "IPv6"
-	}
-	_, err = h.Cluster.Dynamic().Resource(endpointSlices).Namespace(p.Namespace).Apply(ctx, p.Service, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family,
-		"metadata": map[string]any{"name": p.Service, "namespace": p.Namespace, "labels": map[string]any{
-			"kubernetes.io/service-name": p.Service, "endpointslice.kubernetes.io/managed-by": manager,
-		}},
-		"endpoints": []any{map[string]any{"addresses": []any{p.Pod}, "conditions": map[string]any{"ready": true}}},
-		"ports":     []any{map[string]any{"name": "http", "protocol": "TCP", "port": port}},
-	}}, metav1.ApplyOptions{FieldManager: manager, Force: true})
-	return err
+	return strconv.ParseInt(text, 10, 32)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"strings"
 	"time"
 
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/controller/endpoint"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
@@ -135,27 +135,13 @@ func (k *registrar) point(ctx context.Context) error {
 	if k.Place.Service == "" {
 		return nil
 	}
-	_, err := k.Cluster.Dynamic().Resource(endpointSlices).Namespace(k.setup.In).Apply(ctx, k.setup.By, &unstructured.Unstructured{Object: k.slice()}, force)
-	if err != nil {
-		return fmt.Errorf("apply EndpointSlice %s/%s: %w", k.setup.In, k.setup.By, err)
-	}
-	return nil
+	place, port := k.endpoint()
+	return place.Apply(ctx, k.Cluster, port)
 }
 
-// slice is the EndpointSlice behind the Service: this pod, at the port that is listened on.
-func (k *registrar) slice() object.Object {
-	family := "IPv4"
-	if net.ParseIP(k.Place.Pod).To4() == nil {
-		family = "IPv6"
-	}
-	return object.Object{
-		"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice", "addressType": family,
-		"metadata": map[string]any{"name": k.setup.By, "namespace": k.setup.In, "labels": map[string]any{
-			"kubernetes.io/service-name": k.setup.By, "endpointslice.kubernetes.io/managed-by": manager,
-		}},
-		"endpoints": []any{map[string]any{"addresses": []any{k.Place.Pod}, "conditions": map[string]any{"ready": true}}},
-		"ports":     []any{map[string]any{"name": servicePortName, "protocol": "TCP", "port": k.port}},
-	}
+// endpoint is what the Service leads to: this pod, at the port that is listened on.
+func (k *registrar) endpoint() (endpoint.Place, endpoint.Port) {
+	return endpoint.Place{Namespace: k.setup.In, Service: k.setup.By, Pod: k.Place.Pod}, endpoint.Port{Name: servicePortName, Number: k.port}
 }
 
 // currentUser is as whom truce writes.

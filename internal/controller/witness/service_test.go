@@ -71,7 +71,8 @@ func TestTheServiceLeadsToThisPod(t *testing.T) {
 			"endpoints": []any{map[string]any{"addresses": []any{pod}, "conditions": map[string]any{"ready": true}}},
 			"ports":     []any{map[string]any{"name": port.Name, "protocol": port.Protocol, "port": port.TargetPort}},
 		}
-		if diff := cmp.Diff(want, map[string]any(k.slice())); diff != "" {
+		place, at := k.endpoint()
+		if diff := cmp.Diff(want, map[string]any(place.Slice(at))); diff != "" {
 			t.Error(diff)
 		}
 	}

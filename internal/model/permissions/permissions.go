@@ -104,6 +104,8 @@ func NamespaceRules() []Rule {
 		},
 		{Resources: []string{"secrets"}, Names: []string{"truce-inventory-key"}, Verbs: []string{"get"}, For: "sign inventories", Without: "nothing is pruned"},
 		{Resources: []string{"secrets"}, Names: []string{"truce-page"}, Verbs: []string{"get", "patch"}, For: "keep the token of the status page", Without: "commands cannot read the status page"},
+		{Group: "discovery.k8s.io", Resources: []string{"endpointslices"}, Verbs: []string{"create"}, For: "point the Service of the status page at the leader", Without: "no --page-service"},
+		{Group: "discovery.k8s.io", Resources: []string{"endpointslices"}, Names: []string{"truce-page"}, Verbs: []string{"patch"}, For: "point the Service of the status page at the leader", Without: "no --page-service"},
 	}
 }
 

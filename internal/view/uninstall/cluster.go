@@ -89,7 +89,7 @@ func (l *leftovers) records(ctx context.Context) error {
 	return nil
 }
 
-// endpoints are the EndpointSlices behind the Services of the witness and of webhooks. They have no owner, so that they outlive their Services.
+// endpoints are the EndpointSlices behind the Services of the witness, of webhooks and of the status page. They have no owner, so that they outlive their Services.
 func (l *leftovers) endpoints(ctx context.Context) error {
 	kind := schema.GroupVersionResource{Group: "discovery.k8s.io", Version: "v1", Resource: "endpointslices"}
 	found, err := l.cluster.Dynamic().Resource(kind).Namespace(l.namespace).List(ctx, metav1.ListOptions{LabelSelector: "endpointslice.kubernetes.io/managed-by=" + Manager})
