@@ -33,8 +33,12 @@ With --namespace it reconciles the custom resources of those namespaces only, an
 are enough (deploy/rbac/one-namespace). A cluster has one instance for all namespaces, or several with
 disjoint namespaces: an instance does not touch the objects of apps in other namespaces. Two instances
 that share a namespace both write there; the log, truce check and truce app get warn of it.
-Autoscalers and other claimants count in all namespaces. The first namespace is the instance's home:
-its Lease, and the ConfigMaps truce-controller and truce-claims, are there.
+Autoscalers and other claimants count in all namespaces.
+
+An instance's own state is in one namespace: its Lease, the ConfigMaps truce-controller and truce-claims, and the Secrets
+truce-inventory-key and truce-page. That is --runtime-namespace; without it the first --namespace, else the one of the kubeconfig's
+context or of the pod. Each instance needs another one. Who may write there decides what the instance prunes and whom it cedes to: where
+the namespaces of --namespace are tenants', give --runtime-namespace one that tenants cannot write to.
 
 A source may be at any public or private address, so that servers in the cluster work, but not at a loopback or link-local address or a
 cloud's metadata service: who writes a source would have truce ask them. --allow-source-hosts lists exceptions; --no-private-sources
@@ -48,13 +52,14 @@ fetched again at the app's interval, and its app says so. --remote-hosts lists t
 
 With --multi-tenant an app of a tenant's namespace has no rights but those of a service account of that namespace (docs/security.md):
 the controller needs the right to impersonate it. The controller's own namespace, which is that of its pod or of its
-kubeconfig's context, and --admin-namespaces are the administrators'; the first --namespace is not one by being first.`
+kubeconfig's context, and --admin-namespaces are the administrators'; the first --namespace is not one by being first, nor
+is --runtime-namespace.`
 
 const exampleController = `  # in a cluster, one of two replicas at work
   truce controller --leader-elect --listen 127.0.0.1:8081 --metrics-listen 0.0.0.0:8080
 
   # for one team's apps only
-  truce controller --namespace team-a --namespace team-a-tools
+  truce controller --namespace team-a --namespace team-a-tools --runtime-namespace truce-team-a
 
   # send Events to Flux's notification-controller, and so to its Providers and Alerts
   truce controller --events-addr http://notification-controller.flux-system/
@@ -131,6 +136,7 @@ func (p *program) controller() *cobra.Command {
 	flags.StringVar(&f.options.Kubeconfig, "kubeconfig", "", "path of a kubeconfig; without it as kubectl, or the pod's service account")
 	flags.StringVar(&f.options.Context, "context", "", "context of the kubeconfig")
 	flags.StringSliceVar(&f.namespaces, "namespace", nil, "work for the custom resources of these namespaces alone; may be given more than once, or with commas; without it for all")
+	flags.StringVar(&f.options.RuntimeNamespace, "runtime-namespace", "", "namespace of the controller's own state: its Lease, its ConfigMaps and its Secrets; without it the first --namespace, else the context's or the pod's")
 	f.add(flags)
 	flags.StringArrayVar(&f.claimFiles, "claims-file", nil, "a file of entries for the catalogue of claims (truce claims); may be given more than once; the ConfigMap truce-claims goes over it")
 	flags.StringVar(&f.options.Listen, "listen", "127.0.0.1:8080", "address of the status page, /healthz, /readyz and /metrics; empty for none. The page needs a login: truce dashboard, or a bearer token whose user may get the URL /truce")
@@ -149,7 +155,7 @@ func (p *program) controller() *cobra.Command {
 	f.tenancy.add(flags)
 	flags.BoolVar(&f.elect, "leader-elect", false, "work only while holding a Lease, so that several can stand by")
 	flags.StringVar(&f.options.Election.Name, "leader-elect-name", "truce-controller", "name of the Lease")
-	flags.StringVar(&f.options.Election.Namespace, "leader-elect-namespace", "", "namespace of the Lease; without it the first --namespace, else the context's or the pod's")
+	flags.StringVar(&f.options.Election.Namespace, "leader-elect-namespace", "", "namespace of the Lease; without it --runtime-namespace, else the first --namespace, else the context's or the pod's")
 	flags.DurationVar(&f.options.Election.Duration, "leader-elect-lease-duration", 15*time.Second, "how long the Lease holds after its last renewal, in whole seconds: another controller takes over after that. A write may take as long as three quarters of it, less the age of the renewal, webhooks included")
 	f.witness.add(flags)
 	f.witness.addService(flags)
@@ -170,6 +176,9 @@ func (f *controllerFlags) complete(log io.Writer) (manager.Options, error) {
 		return o, err
 	}
 	if o.Namespaces, err = namespaces(f.namespaces); err != nil {
+		return o, err
+	}
+	if err := checkRuntime(o.RuntimeNamespace); err != nil {
 		return o, err
 	}
 	if o.Sources, err = f.sources(); err != nil {
@@ -255,14 +264,29 @@ func (f *controllerFlags) hosts() (upstream.Hosts, error) {
 func namespaces(given []string) (cluster.Namespaces, error) {
 	var out cluster.Namespaces
 	for _, name := range given {
-		if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
-			return nil, usageError("--namespace %q: %s", name, problems[0])
+		if err := checkNamespace("--namespace", name); err != nil {
+			return nil, err
 		}
 		if !slices.Contains(out, name) {
 			out = append(out, name)
 		}
 	}
 	return out, nil
+}
+
+// checkRuntime refuses a value of --runtime-namespace that is no name of a namespace; an empty one stands for none.
+func checkRuntime(name string) error {
+	if name == "" {
+		return nil
+	}
+	return checkNamespace("--runtime-namespace", name)
+}
+
+func checkNamespace(flag, name string) error {
+	if problems := validation.IsDNS1123Label(name); len(problems) > 0 {
+		return usageError("%s %q: %s", flag, name, problems[0])
+	}
+	return nil
 }
 
 func newLogger(w io.Writer, level, form string) (*slog.Logger, error) {

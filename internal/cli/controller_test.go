@@ -16,10 +16,19 @@ func TestNamespacesAreNamedOnceAndWell(t *testing.T) {
 	if diff := cmp.Diff(cluster.Namespaces{"team-b", "team-a"}, got); diff != "" || err != nil {
 		t.Error(err, diff)
 	}
+	for _, good := range []string{"", "truce-system"} {
+		if err := checkRuntime(good); err != nil {
+			t.Errorf("--runtime-namespace %q: %v", good, err)
+		}
+	}
 	for _, bad := range []string{"", "Team", "a.b", "*"} {
 		_, err := namespaces([]string{"team-a", bad})
-		if coded := (*exit.Error)(nil); !errors.As(err, &coded) || coded.Code != exit.Usage {
+		coded := (*exit.Error)(nil)
+		if !errors.As(err, &coded) || coded.Code != exit.Usage {
 			t.Errorf("--namespace %q: %v", bad, err)
+		}
+		if err := checkRuntime(bad); bad != "" && (!errors.As(err, &coded) || coded.Code != exit.Usage) {
+			t.Errorf("--runtime-namespace %q: %v", bad, err)
 		}
 	}
 }

@@ -6,8 +6,7 @@ import (
 )
 
 // Namespaces are those whose custom resources a truce works for; none means those of the whole cluster. Several truces, each with
-// namespaces of its own, work side by side in one cluster. The first one named is the truce's home: its Lease lies there, the
-// ConfigMap in which it says how it runs, and the one that adds to its claims.
+// namespaces of its own, work side by side in one cluster.
 type Namespaces []string
 
 // Limited reports whether there are namespaces that the truce does not work for.
@@ -26,5 +25,6 @@ func (n Namespaces) Each() []string {
 	return n
 }
 
-// Home is where the truce keeps what is about itself: the first namespace, else the client's own.
-func (n Namespaces) Home(own string) string { return cmp.Or(n.Each()[0], own) }
+// Home is where the truce keeps what is about itself: its Lease, the ConfigMap in which it says how it runs, the one that adds to its claims, and its
+// Secrets. It is the namespace that is named for that, else the first of those that it works for, else the client's own.
+func (n Namespaces) Home(named, own string) string { return cmp.Or(named, n.Each()[0], own) }

@@ -81,7 +81,7 @@ func (p *parts) controller(o RunOptions) *Running {
 	}
 	p.fetchFrom(o.Remotes)
 	p.pool.UseKeyService(o.KeyService)
-	key := &configmap.Key{Cluster: p.cluster, Namespace: o.Namespaces.Home(p.cluster.Namespace())}
+	key := &configmap.Key{Cluster: p.cluster, Namespace: o.Home(p.cluster.Namespace())}
 	records := &configmap.Store{Cluster: p.cluster, Namespaces: o.Namespaces, Reading: configmap.All, Key: key}
 	o.Tenancy = instance.CompleteRules(o.Tenancy, p.cluster.Namespace())
 	p.clouds.Tenants = o.Tenancy
@@ -89,7 +89,7 @@ func (p *parts) controller(o RunOptions) *Running {
 		p.clouds.Environment = o.Clouds
 	}
 	o.Workers = o.Workers.OrDefault()
-	sight := witness.NewSight(witness.Options{Cluster: p.cluster, Home: o.Namespaces.Home(p.cluster.Namespace()), Place: o.Witness, Log: o.Log})
+	sight := witness.NewSight(witness.Options{Cluster: p.cluster, Home: o.Home(p.cluster.Namespace()), Place: o.Witness, Log: o.Log})
 	chosen := p.engine
 	chosen.History.OnWentBack(records.StartOver)
 	chosen.ObjectsAtOnce = o.Workers.Objects

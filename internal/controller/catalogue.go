@@ -35,7 +35,7 @@ func (c *Controller) setCatalogue(next *claim.Catalogue) {
 
 // watchCatalogue keeps the catalogue in step with the ConfigMap. A malformed one is reported, and changes nothing.
 func (c *Controller) watchCatalogue(ctx context.Context) {
-	id := object.ID{Kind: configMaps.Kind, Namespace: c.home(), Name: claimsConfig}
+	id := object.ID{Kind: configMaps.Kind, Namespace: c.Home(c.Cluster.Namespace()), Name: claimsConfig}
 	w := c.Watcher.Watch(ctx, live.Interest{GVK: configMaps, Namespace: id.Namespace, Name: id.Name, Depth: live.Full}, func(ev live.Event) {
 		if ev.ID != id {
 			return

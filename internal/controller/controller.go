@@ -97,9 +97,6 @@ func NewController(o Options, d reconcile.Dependencies) *Controller {
 	return c
 }
 
-// home is the namespace of what is about this truce itself.
-func (c *Controller) home() string { return c.Namespaces.Home(c.Cluster.Namespace()) }
-
 // Engine returns the engine of the cluster that holds the custom resources.
 func (c *Controller) Engine() *reconcile.Engine { return c.targets.own.engine }
 

@@ -35,8 +35,11 @@ import (
 type Settings struct {
 	// Namespaces are those whose custom resources are worked for; none means all.
 	Namespaces cluster.Namespaces
-	Process    policy.Policy // what holds where a custom resource says nothing
-	Tenancy    tenancy.Rules // what holds for each app, whatever its custom resource says; compose fills in Reaches and Admins
+	// RuntimeNamespace is where the controller keeps what is about itself; empty for the first of Namespaces, else its connection's.
+	RuntimeNamespace string
+
+	Process policy.Policy // what holds where a custom resource says nothing
+	Tenancy tenancy.Rules // what holds for each app, whatever its custom resource says; compose fills in Reaches and Admins
 	// Catalogue is what claimants are recognised by; nil for the built-in one. The ConfigMap truce-claims goes over it.
 	Catalogue *claim.Catalogue
 	// LocalSources says whether a source may be a repository on this machine: a user who may write a GitRepository then reads
@@ -52,6 +55,9 @@ type Settings struct {
 	Pace         Pace              // as well
 	Log          *slog.Logger
 }
+
+// Home is the namespace of what is about the controller itself; own is that of its connection.
+func (s Settings) Home(own string) string { return s.Namespaces.Home(s.RuntimeNamespace, own) }
 
 // Options are the settings of a controller, and the parts that it drives.
 type Options struct {

@@ -84,6 +84,7 @@ var deploymentEdits = []edit{
 		"        {{- if ne .Values.mode \"enforce\" }}\n        - --mode=observe\n        {{- end }}\n" +
 		"        {{- range .Values.namespaces }}\n        - --namespace={{ . }}\n        {{- end }}\n" +
 		"        {{- if .Values.page.enabled }}\n        - --page-service={{ .Release.Namespace }}/truce-page\n        {{- end }}\n" +
+		"        {{- with .Values.runtimeNamespace }}\n        - --runtime-namespace={{ . }}\n        {{- end }}\n" +
 		"        {{- if .Values.witness.enabled }}\n        - --witness\n        - --witness-listen=0.0.0.0:9443\n        - --witness-service={{ .Release.Namespace }}/truce-witness\n        {{- end }}\n" +
 		"        {{- if .Values.webhook.enabled }}\n        - --webhook-addr=0.0.0.0:9292\n        - --webhook-service={{ .Release.Namespace }}/truce-webhook\n        {{- end }}\n" +
 		"        {{- if .Values.multiTenant.enabled }}\n        - --multi-tenant\n        {{- with .Values.multiTenant.adminNamespaces }}\n        - --admin-namespaces={{ join \",\" . }}\n        {{- end }}\n        {{- end }}\n" +

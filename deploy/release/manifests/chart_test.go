@@ -75,6 +75,11 @@ func TestTheChartIsWhatTheOverlaysAre(t *testing.T) {
 				"    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --multi-tenant}\n",
 			values{"namespaces": []any{"team-a"}, "multiTenant": on, "crds": noCRDs},
 		},
+		"one namespace, without truce's own state in it": {
+			"resources: [../deploy/overlays/one-namespace]\npatches:\n- target: {kind: Deployment, name: truce}\n  patch: |-\n" +
+				"    - {op: add, path: /spec/template/spec/containers/0/args/-, value: --runtime-namespace=truce-system}\n",
+			values{"namespaces": []any{"team-a"}, "runtimeNamespace": "truce-system", "crds": noCRDs},
+		},
 		"multi-tenant with namespaces of administrators": {
 			"resources: [../deploy/overlays/multi-tenant]\npatches:\n- target: {kind: Deployment, name: truce}\n  patch: |-\n" +
 				"    - {op: add, path: /spec/template/spec/containers/0/args/-, value: \"--admin-namespaces=infra,platform\"}\n",
@@ -193,7 +198,7 @@ func offline(t *testing.T, v values) (release.Releaser, error) {
 func TestTheSchemaRefusesWhatTheChartDoesNotKnow(t *testing.T) {
 	for name, v := range map[string]values{
 		"a typo": {"replica": 2}, "a type": {"replicas": "2"}, "a word": {"mode": "observer"}, "a digest": {"image": values{"digest": "latest"}},
-		"a namespace": {"namespaces": []any{"Team A"}},
+		"a namespace": {"namespaces": []any{"Team A"}}, "a namespace for truce's state": {"runtimeNamespace": "Team A"},
 	} {
 		if _, err := offline(t, v); err == nil || !strings.Contains(err.Error(), "schema") {
 			t.Errorf("%s: %v", name, err)
@@ -207,6 +212,7 @@ func TestTheChartRefusesWhatItsRolesDoNotFit(t *testing.T) {
 	for want, v := range map[string]values{
 		"mode=observe with namespaces":      {"mode": "observe", "namespaces": some},
 		"rbac.objects=none with namespaces": {"rbac": values{"objects": "none"}, "namespaces": some},
+		"runtimeNamespace=elsewhere":        {"runtimeNamespace": "elsewhere", "namespaces": some},
 		"page.enabled with namespaces":      {"page": on, "namespaces": some},
 		"witness.enabled with namespaces":   {"witness": on, "namespaces": some},
 		"webhook.enabled with namespaces":   {"webhook": on, "namespaces": some},
@@ -244,6 +250,22 @@ func TestNothingIsPermittedOutsideOfTheNamespaces(t *testing.T) {
 			if strings.HasPrefix(key, "ClusterRoleBinding/") {
 				t.Errorf("%s: %s", name, key)
 			}
+		}
+	}
+}
+
+// TestTheStateLiesInTheNamespaceOfTheRelease: with namespaces and runtimeNamespace the flag and the Role agree, and without it there is no flag.
+func TestTheStateLiesInTheNamespaceOfTheRelease(t *testing.T) {
+	const flag = "--runtime-namespace=truce-system"
+	for name, given := range map[string]string{"without": "", "with": "truce-system"} {
+		out := objects(t, template(t, values{"namespaces": []any{"team-a"}, "runtimeNamespace": given}))
+		if in := out["Role/truce-home"]["metadata"].(values)["namespace"]; in != "truce-system" {
+			t.Errorf("%s runtimeNamespace the Role truce-home is in namespace %v", name, in)
+		}
+		pod := out["Deployment/truce"]["spec"].(values)["template"].(values)["spec"].(values)
+		args := pod["containers"].([]any)[0].(values)["args"].([]any)
+		if got := slices.Contains(args, any(flag)); got != (given != "") {
+			t.Errorf("%s runtimeNamespace the flags are %v", name, args)
 		}
 	}
 }

@@ -36,10 +36,10 @@ func (i Instance) place() place {
 	return elsewhere
 }
 
-// inOrder drops what no instance publishes: another name, or a home that is not the first of its namespaces (ADR 16). The most trusted come first.
+// inOrder drops what no instance publishes: another name, or a namespace that is not where its own flags put it (ADR 30). The most trusted come first.
 func inOrder(all []Instance) []Instance {
 	all = slices.DeleteFunc(all, func(i Instance) bool {
-		return i.configMap.Name() != ConfigMap || i.Namespaces().Home(i.Home()) != i.Home()
+		return i.configMap.Name() != ConfigMap || i.Namespaces().Home(i.value(keyHome), i.Home()) != i.Home()
 	})
 	slices.SortStableFunc(all, func(a, b Instance) int {
 		return cmp.Or(cmp.Compare(a.place(), b.place()), cmp.Compare(a.Home(), b.Home()))

@@ -52,6 +52,7 @@ const (
 	keyVersion    = "version"
 	keyCatalogue  = "claims.yaml"
 	keyNamespaces = "namespaces"         // those that it works for, with commas between; empty for all
+	keyHome       = "runtime-namespace"  // that of the ConfigMap, where the flag of that name is set
 	keyRemotes    = "remote-hosts"       // with commas between; empty for all that are public
 	keyReach      = "source-addresses"   // the kind of addresses that sources may have (sourceReaches)
 	keyAllowed    = "allow-source-hosts" // with commas between
@@ -76,13 +77,14 @@ var configMapResource = schema.GroupVersionResource{Version: "v1", Resource: "co
 
 // Settings are what an instance publishes.
 type Settings struct {
-	Version    string
-	Namespaces cluster.Namespaces
-	Process    policy.Policy
-	Catalogue  *claim.Catalogue // nil for the built-in one
-	Remotes    upstream.Hosts
-	Sources    egress.Policy // the servers that sources may be at
-	Tenancy    tenancy.Rules // as the flags set them
+	Version          string
+	Namespaces       cluster.Namespaces
+	RuntimeNamespace string // as its flag sets it
+	Process          policy.Policy
+	Catalogue        *claim.Catalogue // nil for the built-in one
+	Remotes          upstream.Hosts
+	Sources          egress.Policy // the servers that sources may be at
+	Tenancy          tenancy.Rules // as the flags set them
 	// Page is the address of the status page, for commands on the same machine; Pod is namespace/name:port, for a page within a pod.
 	Page, Pod string
 }
@@ -93,9 +95,10 @@ func Publish(ctx context.Context, c *cluster.Client, s Settings) error {
 	if err != nil {
 		return err
 	}
-	home := s.Namespaces.Home(c.Namespace())
+	home := s.Namespaces.Home(s.RuntimeNamespace, c.Namespace())
 	data := map[string]any{
-		keyNamespaces: strings.Join(s.Namespaces, ","), keyVersion: s.Version, keyCatalogue: catalogue, keyRemotes: remotesText(s.Remotes),
+		keyNamespaces: strings.Join(s.Namespaces, ","), keyHome: s.RuntimeNamespace, keyVersion: s.Version,
+		keyCatalogue: catalogue, keyRemotes: remotesText(s.Remotes),
 		keyClaims: string(s.Process.Claims), keyMode: string(s.Process.Mode), keyPause: string(s.Process.Pause), keyAdditions: string(s.Process.Additions),
 	}
 	maps.Copy(data, sourcesData(s.Sources))

@@ -42,7 +42,7 @@ func (i Instance) Tenancy() (tenancy.Rules, bool) {
 
 // CompleteRules completes the rules of the flags: the instance's own namespace, which is that of its pod or of its kubeconfig's context, is an
 // administrators' one, and an Application may be in any namespace and deploys to no other, as long as no AppProject says more. The home of an instance
-// with --namespace is no such namespace: it is one that it works for, and may be a tenant's.
+// with --namespace is none by being that: it may be one that the instance works for, and a tenant's.
 func CompleteRules(rules tenancy.Rules, own string) tenancy.Rules {
 	rules.Admins = slices.Concat([]string{own}, rules.Admins)
 	rules.Reaches = map[string]identity.NamespaceReach{}

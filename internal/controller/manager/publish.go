@@ -37,7 +37,10 @@ func (m *Manager) publish(ctx context.Context) {
 // published is what this instance publishes. Commands find the status page on this machine, or within the pod.
 func (m *Manager) published() instance.Settings {
 	o := m.options
-	out := instance.Settings{Version: m.Version, Namespaces: o.Namespaces, Process: o.Process, Catalogue: o.Catalogue, Remotes: o.Remotes, Sources: o.Sources, Tenancy: o.Tenancy}
+	out := instance.Settings{
+		Version: m.Version, Namespaces: o.Namespaces, RuntimeNamespace: o.RuntimeNamespace, Process: o.Process, Catalogue: o.Catalogue,
+		Remotes: o.Remotes, Sources: o.Sources, Tenancy: o.Tenancy,
+	}
 	if m.local == nil {
 		return out
 	}
@@ -59,7 +62,7 @@ func (m *Manager) publishToken(ctx context.Context) error {
 	if m.local == nil {
 		return nil
 	}
-	return instance.PublishToken(ctx, m.Cluster, m.options.Namespaces.Home(m.Cluster.Namespace()), m.token)
+	return instance.PublishToken(ctx, m.Cluster, m.options.Home(m.Cluster.Namespace()), m.token)
 }
 
 // warnOfOverlap logs each other instance that works for a namespace of this one.
@@ -72,7 +75,7 @@ func (m *Manager) warnOfOverlap(ctx context.Context) {
 	ours := m.options.Namespaces
 	for _, o := range all {
 		shared := instance.Overlap(ours, o.Namespaces())
-		if o.Home() != ours.Home(m.Cluster.Namespace()) && len(shared) > 0 && o.SignOfLife(ctx) == nil {
+		if o.Home() != m.options.Home(m.Cluster.Namespace()) && len(shared) > 0 && o.SignOfLife(ctx) == nil {
 			m.options.Log.Warn("another truce instance works for the same namespaces, and both write there: give each instance its own namespaces by --namespace, or remove one",
 				"other", o.String(), "shared", strings.Join(shared, ","))
 		}

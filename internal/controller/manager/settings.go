@@ -17,7 +17,7 @@ func (m *Manager) settings() []any {
 	o, c := m.options, m.Cluster
 	return []any{
 		"version", m.Version, "server", c.Config().Host,
-		"namespaces", cmp.Or(strings.Join(o.Namespaces, ","), "all"), "home", o.Namespaces.Home(c.Namespace()),
+		"namespaces", cmp.Or(strings.Join(o.Namespaces, ","), "all"), "home", o.Home(c.Namespace()),
 		"mode", cmp.Or(o.Process.Mode, policy.Enforce), "claims", cmp.Or(o.Process.Claims, policy.ClaimsCede),
 		"pause", cmp.Or(o.Process.Pause, policy.PauseReport), "additions", cmp.Or(string(o.Process.Additions), "by dialect"),
 		"leaderElection", election(o, c.Namespace()), "witness", onOrOff(o.Witness != (attribution.Place{})),
@@ -31,7 +31,7 @@ func election(o Options, own string) string {
 	if o.Election == (leader.Election{}) {
 		return "off"
 	}
-	return "Lease " + cmp.Or(o.Election.Namespace, o.Namespaces.Home(own)) + "/" + o.Election.Name
+	return "Lease " + cmp.Or(o.Election.Namespace, o.Home(own)) + "/" + o.Election.Name
 }
 
 func onOrOff(on bool) string {

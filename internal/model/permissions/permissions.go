@@ -97,6 +97,11 @@ func ObserverRules() []Rule {
 func NamespaceRules() []Rule {
 	return []Rule{
 		{Resources: []string{"configmaps"}, Verbs: []string{"create", "patch"}, For: "write how the controller runs"},
+		{Resources: []string{"configmaps"}, Names: []string{"truce-claims"}, Verbs: read, For: "read what is added to the catalogue of claims"},
+		{
+			Group: "events.k8s.io", Resources: []string{"events"}, Verbs: []string{"create"},
+			For: "report claims that are refused", Without: "no Events on the ConfigMap truce-claims",
+		},
 		{Group: "coordination.k8s.io", Resources: []string{"leases"}, Verbs: []string{"get", "create", "update"}, For: "leader election"},
 		{
 			Resources: []string{"secrets"}, Verbs: []string{"create"}, For: "keep the token of the status page, and the key that signs inventories",

@@ -68,6 +68,7 @@ type inspection struct {
 	cluster    *cluster.Client
 	live       list.Reader
 	namespaces cluster.Namespaces // that the installed controller works for
+	runtime    string             // its --runtime-namespace
 	facts      Facts
 }
 
@@ -107,8 +108,13 @@ func (x *inspection) flag(i *Installation, flag, value string) {
 		}
 	case "--namespace":
 		x.namespaces = append(x.namespaces, strings.Split(value, ",")...)
+	case "--runtime-namespace":
+		x.runtime = value
 	}
 }
+
+// home is the namespace of what is about the installed controller itself; own is that of its Deployment.
+func (x *inspection) home(own string) string { return x.namespaces.Home(x.runtime, own) }
 
 // definitions looks at the kinds that truce reads.
 func (x *inspection) definitions(ctx context.Context) error {
@@ -190,7 +196,7 @@ func (x *inspection) clocks(ctx context.Context) error {
 		return nil
 	}
 	ns, _, _ := strings.Cut(x.facts.Installed.Deployment, "/")
-	u, err := x.cluster.Dynamic().Resource(lease.Resource).Namespace(x.namespaces.Home(ns)).Get(ctx, instance.LeaseName, metav1.GetOptions{})
+	u, err := x.cluster.Dynamic().Resource(lease.Resource).Namespace(x.home(ns)).Get(ctx, instance.LeaseName, metav1.GetOptions{})
 	if err != nil {
 		return nil // it has not led yet, or under another name
 	}

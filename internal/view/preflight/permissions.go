@@ -50,9 +50,9 @@ func (x *inspection) permissions(ctx context.Context) error {
 	if err := x.ask(ctx, rules, review); err != nil {
 		return err
 	}
-	home, _, _ := strings.Cut(x.facts.Installed.Deployment, "/")
+	own, _, _ := strings.Cut(x.facts.Installed.Deployment, "/")
 	for _, r := range permissions.NamespaceRules() {
-		if err := x.askRule(ctx, r, x.namespaces.Home(home), review); err != nil {
+		if err := x.askRule(ctx, r, x.home(own), review); err != nil {
 			return err
 		}
 	}

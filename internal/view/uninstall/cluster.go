@@ -136,8 +136,8 @@ func (l *leftovers) instances(ctx context.Context) error {
 	return nil
 }
 
-// published are the instances of all ConfigMaps that look like a controller's, also of those that instance.ListInstances drops because their namespace
-// is not the first one that they name: what is removed beside a controller that works is written again, and is no longer known in between.
+// published are the instances of all ConfigMaps that look like a controller's, also of those that instance.ListInstances drops because no instance with
+// their flags has its ConfigMap in their namespace: what is removed beside a controller that works is written again, and is no longer known in between.
 func (l *leftovers) published(ctx context.Context) ([]instance.Instance, error) {
 	found, err := instance.ConfigMaps(l.cluster, "").List(ctx, metav1.ListOptions{LabelSelector: instance.Label + "=true"})
 	if err != nil && !apierrors.IsForbidden(err) {

@@ -1,0 +1,90 @@
+package stories
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
+)
+
+// TestStateLiesOutsideOfTheTenantsNamespace runs a controller with --runtime-namespace under the roles of one namespace, and in that of its own state
+// under those of the base alone. It keeps all that is about itself there, is refused nothing in either, and commands find it.
+func TestStateLiesOutsideOfTheTenantsNamespace(t *testing.T) {
+	w := offWorld(t, document3)
+	program, home := buildTruce(t), w.Namespace(t)
+	account := "system:serviceaccount:" + home + ":truce"
+	for path, names := range map[string]*strings.Replacer{
+		"../deploy/rbac/one-namespace/role.yaml": strings.NewReplacer("team-a", w.ns, "truce-system", home),
+		"../deploy/base/home.yaml":               strings.NewReplacer("metadata:\n", "metadata:\n  namespace: "+home+"\n", "truce-system", home),
+		"../deploy/base/flags.yaml":              strings.NewReplacer("metadata:\n", "metadata:\n  namespace: "+home+"\n"),
+	} {
+		roles, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Apply(t, names.Replace(string(roles)))
+	}
+	w.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: truce-claims, namespace: "+home+"}, data: {mine.yaml: 'claims: [{id: of-nothing}]'}}")
+
+	config, err := clientcmd.LoadFromFile(w.Kubeconfig)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, user := range config.AuthInfos {
+		user.Impersonate, user.ImpersonateGroups = account, []string{"system:serviceaccounts", "system:authenticated"}
+	}
+	for _, c := range config.Contexts {
+		c.Namespace = home // as in a pod there
+	}
+	dir := t.TempDir()
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	if err := clientcmd.WriteToFile(*config, kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	p, err := startProcess(filepath.Join(dir, "log"), program, "controller", "--kubeconfig", kubeconfig, "--cache-dir", dir, "--leader-elect",
+		"--listen", "127.0.0.1:0", "--local-sources", "--namespace", w.ns, "--runtime-namespace", home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.signal(syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		<-p.ended
+		if t.Failed() {
+			t.Log(p.said())
+		}
+	})
+	w.app("my-app", "./apps/my-app", defaultSpec)
+	w.ready("my-app")
+	inHome := func(kind, name string) bool {
+		return w.Kubectl(t, "-n", home, "get", kind, name, "--ignore-not-found", "-o", "name") != ""
+	}
+	for _, o := range [][2]string{{"secret", "truce-inventory-key"}, {"secret", "truce-page"}, {"configmap", "truce-controller"}, {"lease", "truce-controller"}} {
+		w.until("the "+o[0]+" "+o[1], func() bool { return inHome(o[0], o[1]) })
+	}
+	w.until("the claims there to be refused", func() bool {
+		return strings.Contains(w.Kubectl(t, "-n", home, "get", "events.events.k8s.io", "-o", "jsonpath={..reason}"), "ClaimsRefused")
+	})
+	w.saysOf(w.truce(), 0, "version", home)
+
+	requests := w.Audit(t, func(e kubetest.Entry) bool { return e.User == account })
+	for _, e := range requests {
+		what := e.Resource.Resource + " " + e.Namespace + "/" + e.Name
+		if e.Code == http.StatusForbidden && (e.Namespace == w.ns || e.Namespace == home) {
+			t.Errorf("refused: %s %s", e.Verb, what)
+		}
+		if e.Writes() && e.Namespace == w.ns && (e.Resource.Resource == "secrets" || e.Resource.Resource == "leases" || e.Name == "truce-controller") {
+			t.Errorf("written in the tenant's namespace: %s %s", e.Verb, what)
+		}
+	}
+	if len(requests) == 0 {
+		t.Error("no request was made with the account: the story is about nothing")
+	}
+}
