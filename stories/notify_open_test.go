@@ -126,6 +126,7 @@ func TestAnAlertIsClosedWhenItsAlertIsResumed(t *testing.T) {
 			t.Errorf("at %s %d alerts are open, %d closed: %s", path, open, closed, strings.Join(e.at(path), "\n"))
 		}
 	}
+	w.removeApps()
 }
 
 // TestAnAlertThatComesLaterHearsWhatFails: an app fails while an Alert and a Provider are suspended and a third Alert is not there yet. Each hears of it once, when it can.
@@ -156,4 +157,5 @@ func TestAnAlertThatComesLaterHearsWhatFails(t *testing.T) {
 			t.Errorf("%d messages of the failure at %s: %s", n, path, strings.Join(e.at(path), "\n"))
 		}
 	}
+	w.removeApps()
 }

@@ -124,8 +124,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	g.Go(func() error { return c.sendMessages(ctx) })
 	if c.Outlet != nil {
 		g.Go(func() error { return c.Outlet.Run(ctx) })
-		startWorkers(ctx, g, c.settles, 1, withRecovery(c, "matters", c.settleMatters))
 	}
+	startWorkers(ctx, g, c.settles, 1, withRecovery(c, "matters", c.settleMatters))
 	startWorkersWithSlowLane(ctx, g, c.sources, c.Workers.Sources, withRecovery(c, "source", c.reconcileSource))
 	startWorkersWithSlowLane(ctx, g, c.apps, c.Workers.Apps, withRecovery(c, "app", c.reconcileApp))
 	startWorkers(ctx, g, c.statuses, c.Workers.Statuses, withRecovery(c, "status", c.writeStatus))

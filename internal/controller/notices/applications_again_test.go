@@ -20,7 +20,9 @@ func applicationWithUID(name, uid string) live.Event {
 // TestAnApplicationThatIsCreatedAgainIsSaid: nothing was said of it, whatever was said of an earlier one of its name, whose end truce may not have seen.
 func TestAnApplicationThatIsCreatedAgainIsSaid(t *testing.T) {
 	o, ctx := subscribedOutlet(t, openStore(t))
-	for _, c := range []struct{ uid, want string }{{"1", "web"}, {"1", "web"}, {"2", "web web"}, {"2", "web web"}} {
+	const once = "web"
+	const twice = once + " " + once
+	for _, c := range []struct{ uid, want string }{{"1", once}, {"1", once}, {"2", twice}, {"2", twice}} {
 		o.onApplication(applicationWithUID("web", c.uid))
 		o.judgeApplications(ctx)
 		if sent := sentOf(t, o); sent != c.want {
