@@ -246,7 +246,9 @@ func (h *Hooks) refresh(ctx context.Context) {
 			continue
 		}
 		next := h.loaded(ctx, *e)
-		h.replace(e, next)
+		if !h.replace(e, next) {
+			continue // it is due again: the status would have a path that is not served
+		}
 		if err := h.writeStatus(ctx, next); err != nil && ctx.Err() == nil {
 			h.Log.Warn("status", "kind", h.Dialect.Kind().Kind, "name", next.receiver.Key.String(), "error", err.Error())
 			h.retry(next)
@@ -254,14 +256,16 @@ func (h *Hooks) refresh(ctx context.Context) {
 	}
 }
 
-// replace puts an entry in the place of another, unless that is not the newest any more.
-func (h *Hooks) replace(was *entry, next entry) {
+// replace puts an entry in the place of another, unless that is not the newest any more, and reports whether it did.
+func (h *Hooks) replace(was *entry, next entry) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.receivers[next.receiver.Key] == was {
-		h.receivers[next.receiver.Key] = &next
-		h.indexPaths()
+	if h.receivers[next.receiver.Key] != was {
+		return false
 	}
+	h.receivers[next.receiver.Key] = &next
+	h.indexPaths()
+	return true
 }
 
 // retry has a Receiver be read again soon, of which the status could not be written.
