@@ -41,7 +41,7 @@ func (Applications) News(before, now object.Object) []notify.Event {
 	if text := healthNews(had.Health, is.Health); text != "" {
 		tell(notify.Event{Severity: healthSeverity(is.Health.Status), Reason: resourceUpdated, Text: text})
 	}
-	if o := is.OperationState; hasFinished(o) && (!hasFinished(had.OperationState) || had.OperationState.FinishedAt != o.FinishedAt) {
+	if o := is.OperationState; operationEnded(had, is) {
 		n := notify.Event{Severity: notify.Info, Reason: operationCompleted, Text: "Sync operation" + revisionSuffix(o) + " succeeded"}
 		if hasFailed(o) {
 			n = notify.Event{Severity: notify.Error, Reason: operationCompleted, Text: fmt.Sprintf("Sync operation%s failed: %s", revisionSuffix(o), o.Message)}
@@ -51,8 +51,8 @@ func (Applications) News(before, now object.Object) []notify.Event {
 	return out
 }
 
-// comparisonNews is why an Application cannot be compared with Git, where that is another cause than before, and that it is compared again, where the newest operation
-// has not failed. It is about a revision where that is what fails, or is synced.
+// comparisonNews is why an Application cannot be compared with Git, where that is another cause than before, and that all is well again, unless an operation says so
+// by itself. It is about a revision where that is what fails, or is synced.
 func comparisonNews(had, is applicationStatus) (notify.Event, bool) {
 	before, now := incomparable(had.Conditions), incomparable(is.Conditions)
 	n := notify.Event{Severity: notify.Error, Reason: now.Type, Text: now.Message, Revision: oneText(is.Sync.Revision, is.Sync.Revisions)}
@@ -61,12 +61,31 @@ func comparisonNews(had, is applicationStatus) (notify.Event, bool) {
 		n.Revision = ""
 	case now.Type == "":
 		n.Severity, n.Reason, n.Text = notify.Info, compared, "it is compared with Git again; it was: "+before.Message
+		if before.Type == "" && hasFailed(had.OperationState) {
+			n.Text = "it is in sync with Git, without a sync; the newest sync failed: " + had.OperationState.Message
+		}
 		if is.Sync.Status != string(report.Synced) {
 			n.Revision = ""
 		}
-		return n, before.Type != "" && !hasFailed(is.OperationState) && !hasCondition(is.Conditions, deletionError)
+		return n, isFailing(had) && !isFailing(is) && !hasCondition(is.Conditions, deletionError) && (before.Type != "" || !operationEnded(had, is))
 	}
 	return n, before.Type != now.Type || before.Message != now.Message
+}
+
+// isFailing reports whether an Application cannot be compared with Git, or its newest operation has failed, and nothing has come after that: where a commit
+// takes back what failed, the Application is in sync with another revision than that of the operation, and no other one begins.
+func isFailing(s applicationStatus) bool {
+	return incomparable(s.Conditions).Type != "" || hasFailed(s.OperationState) && !isPast(s)
+}
+
+// isPast reports whether an Application is in sync with another revision than that of its newest operation.
+func isPast(s applicationStatus) bool {
+	r := s.OperationState.SyncResult
+	if r == nil || s.Sync.Status != string(report.Synced) {
+		return false
+	}
+	of := oneText(r.Revision, r.Revisions)
+	return of != "" && of != oneText(s.Sync.Revision, s.Sync.Revisions)
 }
 
 // incomparable is the condition that says why an Application cannot be compared with Git; the zero value for none.
@@ -112,6 +131,11 @@ func healthSeverity(health string) notify.Severity {
 
 func hasFinished(o *operationState) bool {
 	return o != nil && o.Phase != phaseRunning && o.FinishedAt != ""
+}
+
+// operationEnded reports whether an operation has finished since.
+func operationEnded(had, is applicationStatus) bool {
+	return hasFinished(is.OperationState) && (!hasFinished(had.OperationState) || had.OperationState.FinishedAt != is.OperationState.FinishedAt)
 }
 
 // hasFailed reports whether an operation has ended without success.

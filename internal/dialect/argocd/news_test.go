@@ -28,6 +28,13 @@ func withCondition(status object.Object, kind, message string) object.Object {
 	return status
 }
 
+// laterIn is a status of a revision that its newest operation is not of.
+func laterIn(sync, phase string) object.Object {
+	out := standing(sync, "Healthy", phase, "1")
+	out["sync"].(map[string]any)["revision"] = "r2"
+	return out
+}
+
 // TestWhatCannotBeComparedIsAnError: with its cause, as often as that changes. Its end is one, unless a sync has failed, which only another sync ends.
 func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 	status := func(phase, kind, message string) object.Object {
@@ -50,6 +57,11 @@ func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 		{"the end", bad, good, "[{info ComparisonSucceeded " + again + " r}]"},
 		{"the end, and another revision", withCondition(standing("OutOfSync", "Healthy", "Succeeded", "1"), "ComparisonError", "no such file"), drifted, "[{info ComparisonSucceeded " + again + " }]"},
 		{"the end, where the newest sync has failed", status("Failed", "ComparisonError", "no such file"), standing("Synced", "Healthy", "Failed", "1"), "[]"},
+		{"the end, as a commit takes back what failed", status("Failed", "ComparisonError", "no such file"), laterIn("Synced", "Failed"), "[{info ComparisonSucceeded " + again + " r2}]"},
+		{"a failed sync is past, as a commit takes back what failed", standing("OutOfSync", "Healthy", "Failed", "1"), laterIn("Synced", "Failed"),
+			"[{info ResourceUpdated Updated sync status: OutOfSync -> Synced r2} {info ComparisonSucceeded it is in sync with Git, without a sync; the newest sync failed: why r2}]"},
+		{"it differs from another revision", standing("OutOfSync", "Healthy", "Failed", "1"), laterIn("OutOfSync", "Failed"), "[]"},
+		{"the same a moment later", laterIn("Synced", "Failed"), laterIn("Synced", "Failed"), "[]"},
 		{"the end, for the Application is deleted", bad, status("Succeeded", "DeletionError", "refused"), "[]"},
 		{"a sync that fails has news of its own", good, status("Succeeded", "SyncError", "refused"), "[]"},
 	} {
