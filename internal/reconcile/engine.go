@@ -103,7 +103,7 @@ type appState struct {
 	lostAdoption lostAdoption // zero for an app that is not lost
 	era          int          // of what is known, see Engine.StartOver
 	changes      changes
-	pruned       int                   // the era in which a run came to the prune last
+	pruned       int                   // the era in which a run last came to the prune, see firstOfEra
 	prunedBefore []report.ListedObject // by earlier runs of a prune that goes on wave by wave
 	// overtaken is closed when something newer is asked for than what the run that goes on is about.
 	superseded chan struct{}

@@ -118,7 +118,7 @@ func (r *appRun) writeInventory(ctx context.Context) error {
 		return &stageError{report.RecordFailed, err}
 	}
 	if len(r.inventory.Entries) == 0 { // nothing was written down before the server's data went back
-		r.firstOfEra()
+		r.endFirstOfEra()
 	}
 	r.inventory, r.report.Recorded = ahead, true
 	r.listObjects()

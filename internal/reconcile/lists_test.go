@@ -239,5 +239,6 @@ func TestStartingOverForgetsWhatWasKnown(t *testing.T) {
 		if after.isOutdated() || after.firstOfEra() != want {
 			t.Errorf("run %d is stale or takes itself for another one", i)
 		}
+		after.endFirstOfEra()
 	}
 }

@@ -79,6 +79,7 @@ func (r *appRun) pruneUnnamed(ctx context.Context) error {
 		return &stageError{report.InProgress, errWentBack}
 	}
 	left, first := r.unnamedEntries(), r.firstOfEra()
+	r.endFirstOfEra()
 	r.report.Leaving = nil
 	if len(left) == 0 || r.app.Policy.Mode != policy.Enforce && r.app.Policy.Mode != policy.Await {
 		return nil

@@ -76,18 +76,25 @@ func (r *appRun) isOutdated() bool {
 	return r.state.era != r.dataEra
 }
 
-// firstOfEra reports whether no earlier run of the app has come to a prune since the server's data went back, and takes note that this one has, or need
-// not come to it. The answer is the same throughout the run: it may come to several.
+// firstOfEra reports whether no earlier run of the app has said what it would prune since the server's data went back. The answer is the same throughout
+// the run: it may come to several prunes.
 func (r *appRun) firstOfEra() bool {
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	r.isFirstOfEra = r.isFirstOfEra || r.state.pruned != r.dataEra
-	r.state.pruned = r.dataEra
 	return r.isFirstOfEra
 }
 
+// endFirstOfEra has the next run of the app prune: this one has said what that deletes, or there is nothing to say.
+func (r *appRun) endFirstOfEra() {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	r.state.pruned = r.dataEra
+}
+
 // afterWentBack says what would be pruned as the app asks for, and prunes nothing: Git's newest revision and a cluster from a backup may belong to different
-// days, and someone may be about to restore more. Later are entries that another prune of the next run is about.
+// days, and someone may be about to restore more. Later are entries that another prune of the next run is about. Where there is nothing to say, the run
+// may end before its other prune, and the next one is the first still.
 func (r *appRun) afterWentBack(ctx context.Context, a app.App, left, later []inventory.Entry) error {
 	ids, drops, _ := r.engine.PruneCandidates(ctx, a, left)
 	if len(ids) == 0 {
@@ -101,6 +108,7 @@ func (r *appRun) afterWentBack(ctx context.Context, a app.App, left, later []inv
 		r.report.Leaving = append(r.report.Leaving, report.ListedObject{ID: id})
 	}
 	r.report.Notes = append(r.report.Notes, drops...)
+	r.endFirstOfEra()
 	return &stageError{report.PruneHeld, fmt.Errorf("nothing is pruned in the first run after the API server's data went back to an older state (a restored backup): "+
 		"the next run, at the interval or on request, deletes %s", listNames(ids))}
 }
