@@ -157,7 +157,7 @@ type Ref struct {
 type Auth struct {
 	Username, Password string // HTTP basic; Username is also the SSH user where the URL names none; of a bucket, access key and secret key
 	BearerToken        string // HTTP bearer; wins over Username and Password
-	CABundle           string // PEM; trusted beside the machine's roots, as in Flux
+	CABundle           string // PEM; of a source it is trusted beside the machine's roots, as in Flux
 	ClientCert         string // PEM, with ClientKey: TLS client authentication
 	ClientKey          string
 	Identity           string            // PEM or OpenSSH private key

@@ -145,7 +145,7 @@ func (c *client) speakS3(spec source.Spec) (err error) {
 }
 
 func (s *Store) newHTTP(auth source.Auth, proxy string) (*http.Client, error) {
-	out, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: auth, Proxy: proxy})
+	out, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: auth, Proxy: proxy, MachineRoots: true})
 	if err != nil {
 		return nil, transport.Failed(source.AuthenticationFailed, "%w", err)
 	}

@@ -127,7 +127,7 @@ func (s *Store) connect(spec source.Spec) (*repository, error) {
 
 // client follows no redirect: who may get credentials is judged for each request.
 func (s *Store) client(auth source.Auth) (*http.Client, error) {
-	out, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: auth, Proxy: auth.Proxy})
+	out, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: auth, Proxy: auth.Proxy, MachineRoots: true})
 	if err != nil {
 		return nil, transport.Failed(source.AuthenticationFailed, "%w", err)
 	}

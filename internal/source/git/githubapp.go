@@ -23,7 +23,7 @@ func (c *clone) withToken(ctx context.Context) (source.Auth, error) {
 		return auth, nil
 	}
 	if !c.token.IsValid() {
-		got, err := githubapp.FetchToken(ctx, auth, c.servers)
+		got, err := githubapp.FetchToken(ctx, auth, transport.Options{Servers: c.servers, MachineRoots: true})
 		if refused := (*transport.FetchError)(nil); errors.As(err, &refused) {
 			return auth, &failure{FetchError: *refused, remote: refused.Reason == source.GitOperationFailed}
 		}

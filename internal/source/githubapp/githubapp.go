@@ -27,7 +27,6 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
-	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
 
@@ -46,14 +45,15 @@ type Token struct {
 // IsValid reports whether the token can be used for some minutes.
 func (t Token) IsValid() bool { return time.Until(t.Until) >= margin }
 
-// FetchToken exchanges the key of an App for a token. What the server, or the way to it, is at fault for is a *transport.FetchError with the reason
+// FetchToken exchanges the key of an App for a token; of way are used which servers may be reached, and which roots are trusted. What the server, or the way to it, is at fault for is a *transport.FetchError with the reason
 // GitOperationFailed, and what the credentials are, one with another reason.
-func FetchToken(ctx context.Context, auth source.Auth, servers egress.Policy) (Token, error) {
+func FetchToken(ctx context.Context, auth source.Auth, way transport.Options) (Token, error) {
 	claim, err := signClaim(auth.AppID, auth.AppKey, time.Now())
 	if err != nil {
 		return Token{}, fetchError(source.AuthenticationFailed, "GitHub App: %w", err)
 	}
-	client, err := transport.NewClient(transport.Options{Servers: servers, Auth: source.Auth{CABundle: auth.CABundle, Insecure: auth.Insecure}, Proxy: auth.Proxy})
+	way.Auth, way.Proxy = source.Auth{CABundle: auth.CABundle, Insecure: auth.Insecure}, auth.Proxy
+	client, err := transport.NewClient(way)
 	if err != nil {
 		return Token{}, fetchError(source.AuthenticationFailed, "GitHub App: %w", err)
 	}

@@ -28,6 +28,8 @@ type Options struct {
 	Servers egress.Policy
 	Auth    source.Auth // of which the certificates are used
 	Proxy   string      // the URL of the source's own proxy; empty for that of the environment
+	// MachineRoots trusts the machine's roots beside the CA of a source, as Flux does. A receiver of notifications with a CA must have a certificate of that.
+	MachineRoots bool
 }
 
 const (
@@ -41,6 +43,9 @@ func NewClient(o Options) (*http.Client, error) {
 	config, err := TLSConfig(o.Auth)
 	if err != nil {
 		return nil, err
+	}
+	if o.MachineRoots && o.Auth.CABundle != "" {
+		config.RootCAs, _ = RootsWith(o.Auth.CABundle)
 	}
 	way := &way{servers: o.Servers, proxy: http.ProxyFromEnvironment}
 	if o.Proxy != "" {
@@ -59,12 +64,12 @@ func NewClient(o Options) (*http.Client, error) {
 	}, nil
 }
 
-// TLSConfig returns what the certificates of a source make of a connection.
+// TLSConfig returns what the certificates of a source make of a connection. Where it has a CA, no other is trusted.
 func TLSConfig(auth source.Auth) (*tls.Config, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: auth.Insecure}
 	if auth.CABundle != "" {
-		var holds bool
-		if config.RootCAs, holds = RootsWith(auth.CABundle); !holds {
+		config.RootCAs = x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM([]byte(auth.CABundle)) {
 			return nil, errors.New("the CA bundle holds no certificate")
 		}
 	}
@@ -78,7 +83,7 @@ func TLSConfig(auth source.Auth) (*tls.Config, error) {
 	return config, nil
 }
 
-// RootsWith returns the machine's roots and the certificates of a bundle in PEM, and reports whether the bundle holds any.
+// RootsWith returns the machine's roots and the certificates of a bundle in PEM, and reports whether the bundle holds any. It is for sources.
 func RootsWith(bundle string) (*x509.CertPool, bool) {
 	roots, err := x509.SystemCertPool()
 	if err != nil {

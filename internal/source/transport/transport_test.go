@@ -66,19 +66,25 @@ func privateServer(t *testing.T) (*httptest.Server, string) {
 	return server, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: made}))
 }
 
-// A registry with a private CA may send its clients to a storage with a public one: both are trusted, as in Flux.
+// TestTheCAOfASourceIsTrustedBesideTheRootsOfTheMachine, as in Flux: a registry with a private CA may send its clients to a storage with a public one. That
+// of a receiver of notifications is trusted alone, as in Flux.
 func TestTheCAOfASourceIsTrustedBesideTheRootsOfTheMachine(t *testing.T) {
 	private, ca := privateServer(t)
 	for name, c := range map[string]struct {
 		bundle, url string
-		ok          bool
+		source, ok  bool
 	}{
-		"the CA, its server":          {ca, private.URL, true},
-		"the CA, a server of a root":  {ca, public.URL, true},
-		"no CA, a server of a root":   {"", public.URL, true},
-		"no CA, a server of that one": {"", private.URL, false},
+		"a source's CA, its server":           {ca, private.URL, true, true},
+		"a source's CA, a server of a root":   {ca, public.URL, true, true},
+		"a receiver's CA, its server":         {ca, private.URL, false, true},
+		"a receiver's CA, a server of a root": {ca, public.URL, false, false},
+		"no CA, a server of a root":           {"", public.URL, true, true},
+		"no CA, a receiver of a root":         {"", public.URL, false, true},
+		"no CA, a server of that one":         {"", private.URL, true, false},
 	} {
-		client, err := transport.NewClient(transport.Options{Servers: egress.Policy{Reach: egress.ReachAny}, Auth: source.Auth{CABundle: c.bundle}})
+		client, err := transport.NewClient(transport.Options{
+			Servers: egress.Policy{Reach: egress.ReachAny}, Auth: source.Auth{CABundle: c.bundle}, MachineRoots: c.source,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -93,7 +99,9 @@ func TestTheCAOfASourceIsTrustedBesideTheRootsOfTheMachine(t *testing.T) {
 		}
 		client.CloseIdleConnections()
 	}
-	if _, err := transport.NewClient(transport.Options{Auth: source.Auth{CABundle: "none"}}); err == nil {
-		t.Error("a bundle without a certificate is taken")
+	for _, isSource := range []bool{true, false} {
+		if _, err := transport.NewClient(transport.Options{Auth: source.Auth{CABundle: "none"}, MachineRoots: isSource}); err == nil {
+			t.Error("a bundle without a certificate is taken")
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/githubapp"
+	"github.com/truce-gitops/truce/internal/source/transport"
 )
 
 // mostTokens bounds the tokens in memory; with one more, all are forgotten.
@@ -45,7 +46,7 @@ func (d *Deliverer) appToken(ctx context.Context, auth source.Auth) (string, err
 	if token.IsValid() {
 		return token.Text, nil
 	}
-	token, err := githubapp.FetchToken(ctx, auth, d.Servers)
+	token, err := githubapp.FetchToken(ctx, auth, transport.Options{Servers: d.Servers})
 	if err != nil {
 		return "", err
 	}
