@@ -222,7 +222,7 @@ func (c *Controller) setRunningSince(key app.Key, since time.Time) {
 func (c *Controller) schedule(key app.Key, a app.App, r report.Report) time.Duration {
 	wait, read, now := c.scheduleNextRun(key, a, r)
 	if now.Source != read {
-		c.attachSource(now)
+		c.attachSource(key)
 		c.detachSource(read)
 	}
 	return wait

@@ -12,41 +12,47 @@ import (
 // Some sources have no custom resource of their own: those that an app names itself, and other revisions of those that have one. They are
 // there as long as an app reads them, shared by all that read the same, and have no status: the apps report the result of a fetch.
 
-// attachSource makes sure that what the app reads is fetched, where no custom resource of its own asks for that.
-func (c *Controller) attachSource(a app.App) {
-	_, inline := c.inlineOf(a.Key)
-	if !inline && a.Source.IsOwn() || len(a.Problems) > 0 || a.Deleting && !a.DeletionPaused && !a.AsksForEndHooks() {
-		return
+// attachSource makes sure that what the app reads now is fetched, where no custom resource of its own asks for that. The form that the caller
+// knows may be an older one: the source of that, or of an app that is gone, would stay without a reader.
+func (c *Controller) attachSource(key app.Key) {
+	var made []app.SourceKey
+	c.mu.Lock()
+	if e := c.appSet[key]; e != nil && c.attaches(e.app) {
+		for _, p := range e.app.Parts {
+			made = append(made, c.attachKey(key, p.Source, nil)...)
+		}
+		made = append(made, c.attachKey(key, e.app.Source, e.app.Parts)...)
 	}
-	for _, p := range a.Parts {
-		c.attachKey(a, p.Source, nil)
-	}
-	c.attachKey(a, a.Source, a.Parts)
+	c.mu.Unlock()
+	c.enqueueSources(made)
 }
 
-// attachKey makes sure that there is a source which an app reads; it is made of the parts, where there are some.
-func (c *Controller) attachKey(a app.App, key app.SourceKey, parts []app.Part) {
-	f, inline := c.inlineOf(a.Key)
-	c.mu.Lock()
+// attaches reports whether the app has its source fetched.
+func (c *Controller) attaches(a app.App) bool {
+	_, inline := c.inlineOf(a.Key)
+	return (inline || !a.Source.IsOwn()) && len(a.Problems) == 0 && (!a.Deleting || a.DeletionPaused || a.AsksForEndHooks())
+}
+
+// attachKey makes sure that there is a source which an app reads, and returns it if there was none; it is made of the parts, where there are some. The
+// caller holds mu.
+func (c *Controller) attachKey(reader app.Key, key app.SourceKey, parts []app.Part) (made []app.SourceKey) {
+	f, inline := c.inlineOf(reader)
 	e := c.sourceSet[key]
-	made := e == nil
-	if made {
+	if e == nil {
 		e = &sourceEntry{attached: true}
 		c.sourceSet[key] = e
+		made = append(made, key)
 	}
 	e.parts, e.includes = parts, nil
 	for _, p := range parts {
 		e.includes = append(e.includes, p.Source)
 	}
 	if inline {
-		e.front, e.reader = f, a.Key
+		e.front, e.reader = f, reader
 	} else {
 		e.base = key.Own()
 	}
-	c.mu.Unlock()
-	if made {
-		c.sources.Add(key)
-	}
+	return made
 }
 
 // requestFetch asks for a look at what a source holds now, unless that never changes. Its apps wait for it (awaitSource). Of a source whose status is

@@ -66,7 +66,7 @@ func (c *Controller) replaceEntry(e *appEntry, seen observedApp) changedApp {
 // followChange does what the change of a custom resource asks for.
 func (c *Controller) followChange(id object.ID, x changedApp) {
 	a, key := x.app, x.app.Key
-	c.attachSource(a)
+	c.attachSource(key)
 	c.watchValues(a)
 	if x.read != a.Source {
 		c.detachSource(x.read)
@@ -155,7 +155,7 @@ func (c *Controller) beginSyncRequest(ctx context.Context, e appEntry) (appEntry
 	due, found := known.due, *known
 	c.mu.Unlock()
 	found.due = due
-	c.attachSource(found.app)
+	c.attachSource(found.app.Key)
 	c.requestFetch(found.app.Source) // what was pushed before it was asked for
 	return c.withResource(found), 0
 }

@@ -158,7 +158,7 @@ func TestAfterAnOrderTheAppsOwnRevisionIsFetched(t *testing.T) {
 	ctl.updateEntry(e, seen)
 	during := e.app
 	ctl.appSet[during.Key] = e
-	ctl.attachSource(during)
+	ctl.attachSource(during.Key)
 
 	now := time.Now()
 	ctl.schedule(during.Key, during, report.Report{Stage: report.Done, Reason: report.Succeeded, At: now, Rollout: report.Rollout{
@@ -168,5 +168,47 @@ func TestAfterAnOrderTheAppsOwnRevisionIsFetched(t *testing.T) {
 	want.Revision = "main"
 	if diff := cmp.Diff([]app.SourceKey{want}, slices.Collect(maps.Keys(ctl.sourceSet))); diff != "" {
 		t.Errorf("the sources that are fetched (-want +got):\n%s", diff)
+	}
+}
+
+// TestOfAnAppThatHasChangedAgainTheNewestSourceIsFetched: an answer of the server and the watch change an app on two goroutines, and what the older change
+// asks for may come last.
+func TestOfAnAppThatHasChangedAgainTheNewestSourceIsFetched(t *testing.T) {
+	f := argocd.Applications{}
+	at := func(revision, version string) live.Event {
+		cr := operating("Succeeded", "enforce")
+		cr.Metadata()["resourceVersion"] = version
+		cr.At("spec", "source").(map[string]any)["targetRevision"] = revision
+		return live.Event{ID: cr.ID(), GVK: cr.GVK(), Object: cr, Depth: live.Full}
+	}
+	gone := at("b", "3")
+	gone.Gone = true
+	for name, c := range map[string]struct {
+		next live.Event
+		want []string
+	}{
+		"it is gone":           {gone, nil},
+		"it has a third one":   {at("c", "3"), []string{"c"}},
+		"it has the first one": {at("a", "3"), []string{"a"}},
+	} {
+		first := at("a", "1")
+		ctl := NewController(Options{Kinds: Kinds{Inline: map[object.GVK]dialect.Sources{first.GVK: argocd.Repositories{}}}}, reconcile.Dependencies{})
+		ctl.onAppEvent(f, first)
+		e := ctl.appSet[appKeyOf(first.ID)]
+		second := at("b", "2")
+		seen, err := ctl.observeApp(e, second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := ctl.replaceEntry(e, seen)
+		ctl.onAppEvent(f, c.next)
+		ctl.followChange(second.ID, changed)
+		var got []string
+		for key := range ctl.sourceSet {
+			got = append(got, key.Revision)
+		}
+		if diff := cmp.Diff(c.want, got); diff != "" {
+			t.Errorf("%s: the sources that are fetched (-want +got):\n%s", name, diff)
+		}
 	}
 }

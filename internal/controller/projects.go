@@ -205,7 +205,7 @@ func (c *Controller) rebindWhere(is func(*appEntry) bool) {
 	}
 	c.mu.Unlock()
 	for _, a := range changed {
-		c.attachSource(a) // it may be permitted only now
+		c.attachSource(a.Key) // it may be permitted only now
 		c.engineOf(a.Key).Supersede(a.Key)
 		c.apps.Add(a.Key)
 	}
