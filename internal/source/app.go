@@ -21,7 +21,7 @@ func (a *Auth) ReadApp(secret map[string][]byte) (lack string) {
 	*a = Auth{
 		AppID: get("githubAppID"), AppKey: get("githubAppPrivateKey"),
 		AppInstallation: get("githubAppInstallationID"), AppOwner: get("githubAppInstallationOwner"),
-		AppURL: cmp.Or(get("githubAppBaseURL"), gitHubAPI), CABundle: string(secret["ca.crt"]),
+		AppURL: cmp.Or(get("githubAppBaseURL"), gitHubAPI), CABundle: string(secret["ca.crt"]), AppCABundle: string(secret["ca.crt"]),
 	}
 	switch {
 	case a.AppID == "":

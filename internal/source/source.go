@@ -169,9 +169,10 @@ type Auth struct {
 	AppOwner           string            // name of the organization or user that has installed the App
 	AppKey             string            // PEM: its RSA private key
 	AppURL             string            // of the API that gives the tokens
+	AppCABundle        string            // PEM, as CABundle; of the server of AppURL
 	Proxy              string            // URL of the proxy to use, with its credentials; empty for that of the environment
 	KnownHosts         string            // lines of an OpenSSH known_hosts file; SSH is refused without, unless Insecure
-	Insecure           bool              // neither the certificate nor the SSH host key of the server is verified
+	Insecure           bool              // neither the certificate nor the SSH host key of the source's own server is verified
 	Secret             string            // namespace/name of the Secret that they are of, for messages; no credential itself
 }
 

@@ -15,7 +15,7 @@ func TestCredentialsDoNotPrint(t *testing.T) {
 	const canary = "canary"
 	spec := source.Spec{Auth: source.Auth{
 		Username: canary, Password: canary, BearerToken: canary, CABundle: canary, ClientCert: canary, ClientKey: canary,
-		Identity: canary, IdentityPassword: canary, KnownHosts: canary,
+		Identity: canary, IdentityPassword: canary, KnownHosts: canary, AppCABundle: canary,
 	}}
 	marshalled, err := json.Marshal(spec)
 	if err != nil {

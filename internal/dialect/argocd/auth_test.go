@@ -217,6 +217,13 @@ func TestHowAServerIsReachedAndVerified(t *testing.T) {
 			secret: map[string]string{"githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "k", "githubAppEnterpriseBaseUrl": "https://a.example/api/v3"},
 			want:   source.Auth{AppID: "1", AppInstallation: "2", AppKey: "k", AppURL: "https://a.example/api/v3"},
 		},
+		"a GitHub App, whose server has another certificate": {
+			url: "https://git.example/web", reads: "argocd-tls-certs-cm",
+			secret: map[string]string{"githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "k", "githubAppEnterpriseBaseUrl": "https://registry.example/api/v3"},
+			want: source.Auth{
+				AppID: "1", AppInstallation: "2", AppKey: "k", AppURL: "https://registry.example/api/v3", CABundle: "a certificate", AppCABundle: "another one",
+			},
+		},
 		"a password goes before an App": {
 			url: "https://a.example/web", reads: "argocd-tls-certs-cm",
 			secret: map[string]string{"password": "p", "githubAppID": "1", "githubAppInstallationID": "2", "githubAppPrivateKey": "k"},

@@ -43,6 +43,9 @@ func readAuth(address string, secrets source.Secrets) (a source.Auth, lack strin
 	}
 	a.ClientCert, a.ClientKey = get("tlsClientCertData"), get("tlsClientCertKey")
 	a.CABundle = secrets.Settings[certificates][serverOf(address)]
+	if a.AppID != "" {
+		a.AppCABundle = secrets.Settings[certificates][serverOf(a.AppURL)]
+	}
 	if a.Identity != "" {
 		a.KnownHosts = cmp.Or(get("sshKnownHosts"), secrets.Settings[hostKeys][hostKeysKey])
 	}

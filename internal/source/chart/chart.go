@@ -115,19 +115,18 @@ func (s *Store) connect(spec source.Spec) (*repository, error) {
 	}
 	base.Fragment = ""
 	r := &repository{turn: make(chan struct{}, 1), spec: spec, base: base.JoinPath("/")}
-	if r.own, err = s.client(spec.Auth); err != nil {
+	if r.own, err = s.client(spec.Auth, base.Host); err != nil {
 		return nil, err
 	}
 	without := spec.Auth
 	without.ClientCert, without.ClientKey = "", ""
-	without.Insecure = false // it says so of the repository's own server alone
-	r.other, err = s.client(without)
+	r.other, err = s.client(without, base.Host)
 	return r, err
 }
 
 // client follows no redirect: who may get credentials is judged for each request.
-func (s *Store) client(auth source.Auth) (*http.Client, error) {
-	out, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: auth, Proxy: auth.Proxy, MachineRoots: true})
+func (s *Store) client(auth source.Auth, own string) (*http.Client, error) {
+	out, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: auth, Proxy: auth.Proxy, Host: own, MachineRoots: true})
 	if err != nil {
 		return nil, transport.Failed(source.AuthenticationFailed, "%w", err)
 	}

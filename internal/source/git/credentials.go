@@ -77,6 +77,9 @@ func cloneName(key []byte, a address, auth source.Auth) string {
 	if auth.AppID != "" {
 		fmt.Fprintf(h, "app %s %s %s\n%s\n", auth.AppID, auth.AppInstallation, auth.AppURL, auth.AppKey)
 	}
+	if auth.AppCABundle != auth.CABundle {
+		fmt.Fprintf(h, "CA of the app %q\n", auth.AppCABundle)
+	}
 	if auth.AppOwner != "" {
 		fmt.Fprintf(h, "app of %s\n", auth.AppOwner)
 	}

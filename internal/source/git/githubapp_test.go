@@ -81,7 +81,7 @@ func TestAGitHubAppGetsATokenForEachFetchThatNeedsOne(t *testing.T) {
 		return true
 	}})
 	auth := source.Auth{
-		AppID: "4711", AppInstallation: "42", AppURL: api.URL + "/api/v3", CABundle: ca,
+		AppID: "4711", AppInstallation: "42", AppURL: api.URL + "/api/v3", AppCABundle: ca,
 		AppKey: string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
 	}
 	s, spec := newStore(t), mainOf(server.URL)
@@ -112,6 +112,11 @@ func TestAGitHubAppGetsATokenForEachFetchThatNeedsOne(t *testing.T) {
 	}
 	if n := given.Load(); n != 5 {
 		t.Errorf("%d tokens for installations by their owners, want 2", n-3)
+	}
+	unverified := spec // what holds for the repository's own server does not for the API
+	unverified.Auth.AppCABundle, unverified.Auth.CABundle, unverified.Auth.Insecure = "", ca, true
+	if text := refused(t, newStore(t), unverified, source.GitOperationFailed); !strings.Contains(text, "certificate") {
+		t.Error(text)
 	}
 	closed := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Username: "x-access-token", Password: "other", Hook: echoCredentials})
 	for name, change := range map[string]func(*source.Spec){

@@ -45,14 +45,15 @@ type Token struct {
 // IsValid reports whether the token can be used for some minutes.
 func (t Token) IsValid() bool { return time.Until(t.Until) >= margin }
 
-// FetchToken exchanges the key of an App for a token; of way are used which servers may be reached, and which roots are trusted. What the server, or the way to it, is at fault for is a *transport.FetchError with the reason
+// FetchToken exchanges the key of an App for a token; of way are used which servers may be reached, and which roots are trusted beside AppCABundle. The server is verified, also where that of the
+// repository is not (Insecure): a claim is as good as the key for some minutes. What the server, or the way to it, is at fault for is a *transport.FetchError with the reason
 // GitOperationFailed, and what the credentials are, one with another reason.
 func FetchToken(ctx context.Context, auth source.Auth, way transport.Options) (Token, error) {
 	claim, err := signClaim(auth.AppID, auth.AppKey, time.Now())
 	if err != nil {
 		return Token{}, fetchError(source.AuthenticationFailed, "GitHub App: %w", err)
 	}
-	way.Auth, way.Proxy = source.Auth{CABundle: auth.CABundle, Insecure: auth.Insecure}, auth.Proxy
+	way.Auth, way.Proxy = source.Auth{CABundle: auth.AppCABundle}, auth.Proxy
 	client, err := transport.NewClient(way)
 	if err != nil {
 		return Token{}, fetchError(source.AuthenticationFailed, "GitHub App: %w", err)

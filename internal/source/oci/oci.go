@@ -142,7 +142,7 @@ func (s *Store) artifact(at registry.Reference, spec source.Spec) (*artifact, er
 	defer s.mu.Unlock()
 	a := s.known[spec]
 	if a == nil {
-		client, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: spec.Auth, Proxy: spec.Auth.Proxy, MachineRoots: true})
+		client, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: spec.Auth, Proxy: spec.Auth.Proxy, Host: at.Host(), MachineRoots: true})
 		if err != nil {
 			return nil, transport.Failed(source.AuthenticationFailed, "%w", err)
 		}

@@ -312,6 +312,22 @@ func TestCertificatesOfTheSourceAreUsed(t *testing.T) {
 	refused(t, newStore(t), spec, source.AuthenticationFailed)
 }
 
+// TestTheRegistryAloneIsNotVerified: it sends its clients to another server for contents.
+func TestTheRegistryAloneIsNotVerified(t *testing.T) {
+	r, other := ocitest.NewTLS(t), ocitest.NewTLS(t)
+	r.Push("team/app", "v1", map[string]string{"a": "1"}, nil)
+	other.Push("team/app", "v1", map[string]string{"a": "1"}, nil)
+	spec := specOf(r, "v1")
+	spec.Insecure, spec.Auth.Insecure = false, true
+	fetch(t, newStore(t), spec)
+	other.Requests()
+	r.RedirectBlobs(other.Server.URL)
+	refused(t, newStore(t), spec, source.PullFailed)
+	if q := other.Requests(); len(q) > 0 {
+		t.Errorf("the other server was asked %v", q)
+	}
+}
+
 // TestADamagedLayerIsFetchedAgain changes what is stored: the files cannot be read then, and the next fetch brings them again.
 func TestADamagedLayerIsFetchedAgain(t *testing.T) {
 	r := ocitest.New(t)

@@ -8,6 +8,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -17,6 +18,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
@@ -28,6 +30,8 @@ type Options struct {
 	Servers egress.Policy
 	Auth    source.Auth // of which the certificates are used
 	Proxy   string      // the URL of the source's own proxy; empty for that of the environment
+	// Host is the source's own server, as HOST or HOST:PORT: where Auth.Insecure is set, its certificate alone is not verified.
+	Host string
 	// MachineRoots trusts the machine's roots beside the CA of a source, as Flux does. A receiver of notifications with a CA must have a certificate of that.
 	MachineRoots bool
 }
@@ -55,18 +59,23 @@ func NewClient(o Options) (*http.Client, error) {
 		}
 		way.proxy, way.own = http.ProxyURL(proxy), true
 	}
-	return &http.Client{
-		Transport: &judged{way, &http.Transport{
-			Proxy: way.proxy, DialContext: way.dial, TLSClientConfig: config, TLSHandshakeTimeout: dialTimeout, ForceAttemptHTTP2: true,
-			MaxResponseHeaderBytes: 64 << 10, IdleConnTimeout: idleTime, MaxIdleConnsPerHost: 2, DisableCompression: true,
-		}},
-		CheckRedirect: checkRedirect,
-	}, nil
+	all := &judged{way: way, next: way.transport(config)}
+	if o.Auth.Insecure && o.Host != "" {
+		config = config.Clone()
+		config.InsecureSkipVerify = true
+		all.host, all.unverified = endpointOf(&url.URL{Host: o.Host}), way.transport(config)
+	}
+	return &http.Client{Transport: all, CheckRedirect: checkRedirect}, nil
 }
 
-// TLSConfig returns what the certificates of a source make of a connection. Where it has a CA, no other is trusted.
+// endpointOf returns the host and port of an address by HTTPS.
+func endpointOf(u *url.URL) string {
+	return net.JoinHostPort(strings.ToLower(u.Hostname()), cmp.Or(u.Port(), "443"))
+}
+
+// TLSConfig returns what the certificates of a source make of a connection. The server is verified; where the source has a CA, no other is trusted.
 func TLSConfig(auth source.Auth) (*tls.Config, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: auth.Insecure}
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if auth.CABundle != "" {
 		config.RootCAs = x509.NewCertPool()
 		if !config.RootCAs.AppendCertsFromPEM([]byte(auth.CABundle)) {
@@ -113,10 +122,19 @@ type way struct {
 	own     bool // the proxy is the source's own: it is judged like any server
 }
 
+func (w *way) transport(config *tls.Config) *http.Transport {
+	return &http.Transport{
+		Proxy: w.proxy, DialContext: w.dial, TLSClientConfig: config, TLSHandshakeTimeout: dialTimeout, ForceAttemptHTTP2: true,
+		MaxResponseHeaderBytes: 64 << 10, IdleConnTimeout: idleTime, MaxIdleConnsPerHost: 2, DisableCompression: true,
+	}
+}
+
 // judged judges requests that a proxy will resolve the host of. All others are judged by dial.
 type judged struct {
-	way  *way
-	next *http.Transport
+	way        *way
+	next       *http.Transport
+	host       string          // of which the certificate is not verified; empty for none
+	unverified *http.Transport // to host
 }
 
 // environmentProxy is the context's mark of a connection to the proxy of this process, which its administrator has set.
@@ -124,12 +142,16 @@ type environmentProxy struct{}
 
 // RoundTrip implements http.RoundTripper.
 func (j *judged) RoundTrip(r *http.Request) (*http.Response, error) {
+	next := j.next
+	if j.host != "" && endpointOf(r.URL) == j.host {
+		next = j.unverified
+	}
 	proxy, err := j.way.proxy(r)
 	if err != nil {
 		return nil, errors.New("the address of the proxy is malformed")
 	}
 	if proxy == nil {
-		return j.next.RoundTrip(r)
+		return next.RoundTrip(r)
 	}
 	if ip, err := netip.ParseAddr(r.URL.Hostname()); err == nil {
 		if err := j.way.servers.Check(r.URL.Host, ip); err != nil {
@@ -139,11 +161,16 @@ func (j *judged) RoundTrip(r *http.Request) (*http.Response, error) {
 	if !j.way.own {
 		r = r.WithContext(context.WithValue(r.Context(), environmentProxy{}, true))
 	}
-	return j.next.RoundTrip(r)
+	return next.RoundTrip(r)
 }
 
 // CloseIdleConnections lets http.Client close them.
-func (j *judged) CloseIdleConnections() { j.next.CloseIdleConnections() }
+func (j *judged) CloseIdleConnections() {
+	j.next.CloseIdleConnections()
+	if j.unverified != nil {
+		j.unverified.CloseIdleConnections()
+	}
+}
 
 // dial connects to the first of a host's addresses that the policy allows and that answers.
 func (w *way) dial(ctx context.Context, network, address string) (net.Conn, error) {

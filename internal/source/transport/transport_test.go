@@ -105,3 +105,39 @@ func TestTheCAOfASourceIsTrustedBesideTheRootsOfTheMachine(t *testing.T) {
 		}
 	}
 }
+
+// TestOneServerAloneIsNotVerified: that of the source, and none that it sends its clients to.
+func TestOneServerAloneIsNotVerified(t *testing.T) {
+	own, _ := privateServer(t)
+	other, _ := privateServer(t)
+	sends := httptest.NewUnstartedServer(http.RedirectHandler(other.URL, http.StatusFound))
+	sends.TLS = own.TLS.Clone()
+	sends.StartTLS()
+	t.Cleanup(sends.Close)
+	host := func(s *httptest.Server) string { return s.Listener.Addr().String() }
+	for name, c := range map[string]struct {
+		auth      source.Auth
+		host, url string
+		ok        bool
+	}{
+		"its own":                  {source.Auth{Insecure: true}, host(own), own.URL, true},
+		"its own, to be verified":  {source.Auth{}, host(own), own.URL, false},
+		"another one":              {source.Auth{Insecure: true}, host(own), other.URL, false},
+		"another one, by redirect": {source.Auth{Insecure: true}, host(sends), sends.URL, false},
+		"a source without a host":  {source.Auth{Insecure: true}, "", own.URL, false},
+		"another one of a root":    {source.Auth{Insecure: true}, host(own), public.URL, true},
+	} {
+		client, err := transport.NewClient(transport.Options{Servers: egress.Policy{Reach: egress.ReachAny}, Auth: c.auth, Host: c.host})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Get(c.url)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		client.CloseIdleConnections()
+	}
+}

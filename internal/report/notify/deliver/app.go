@@ -33,7 +33,7 @@ func (d *Deliverer) withApp(ctx context.Context, p Loaded, t *payload.Target) (b
 	if auth.Proxy, err = proxyOf(p); err != nil {
 		return true, err
 	}
-	auth.CABundle = cmp.Or(auth.CABundle, keyOfAny(p.CertificateData, "ca.crt", "caFile"))
+	auth.AppCABundle = cmp.Or(auth.AppCABundle, keyOfAny(p.CertificateData, "ca.crt", "caFile"))
 	t.Token, err = d.appToken(ctx, auth)
 	return true, err
 }
