@@ -288,7 +288,7 @@ func (t *fetchAttempt) bringVersion(ctx context.Context, want ref) (revision, er
 	return t.repo.peel(keptRef(name), tag)
 }
 
-// bringCommit asks for the commit itself, then, of servers that refuse that, for the history of the branch.
+// bringCommit asks for the commit itself, then, of servers that refuse that, for the history of the branch, or of all branches and tags.
 func (t *fetchAttempt) bringCommit(ctx context.Context, want ref) (revision, error) {
 	here, err := t.holds(want.commit)
 	if err != nil {
@@ -313,7 +313,7 @@ func (t *fetchAttempt) history(ctx context.Context, want ref) error {
 	if want.name != "" {
 		err = t.suggest(ctx, want, t.get(ctx, want.name, wholeHistory))
 	} else {
-		err = t.run(ctx, []string{"+refs/heads/*:refs/truce/all/*"}, wholeHistory, "--prune")
+		err = t.bringAll(ctx)
 	}
 	if err != nil {
 		return err

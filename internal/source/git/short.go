@@ -49,11 +49,15 @@ func (s *Store) findShort(ctx context.Context, a address, spec source.Spec) (str
 
 // bringShort brings the history of all branches and tags, and finds the commit in it.
 func (t *fetchAttempt) bringShort(ctx context.Context, want ref) (revision, error) {
-	// In one fetch: git fails, without a word, at one that matches nothing, as of a repository without tags.
-	if err := t.run(ctx, []string{"+refs/heads/*:refs/truce/all/*", "+refs/tags/*:refs/truce/tags/*"}, wholeHistory, "--prune"); err != nil {
+	if err := t.bringAll(ctx); err != nil {
 		return revision{}, err
 	}
 	return t.repo.findShort(ctx, want)
+}
+
+// bringAll brings the history of all branches and tags, in one fetch: git fails, without a word, at one that matches nothing, as of a repository without tags.
+func (t *fetchAttempt) bringAll(ctx context.Context) error {
+	return t.run(ctx, []string{"+refs/heads/*:refs/truce/all/*", "+refs/tags/*:refs/truce/tags/*"}, wholeHistory, "--prune")
 }
 
 // findShort finds the one commit of the repository whose hash begins as a reference says.

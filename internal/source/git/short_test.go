@@ -3,6 +3,7 @@ package git_test
 import (
 	"crypto/sha1"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -51,6 +52,26 @@ func TestACommitIsFoundByItsFirstDigits(t *testing.T) {
 			t.Errorf("%s: six digits: %s", form, text)
 		}
 	}
+}
+
+// TestACommitOfATagAloneIsFoundAtAServerThatGivesNoneByItsHash, by its hash and by its first digits: without protocol 2 a server gives what it names, and
+// the histories of that.
+func TestACommitOfATagAloneIsFoundAtAServerThatGivesNoneByItsHash(t *testing.T) {
+	r := gittest.New(t, map[string]string{"v": "1"})
+	want := r.CommitTo("aside", map[string]string{"v": "2"}, "aside")
+	r.Tag("v3", r.CommitTo("aside", map[string]string{"v": "3"}, "its next"))
+	r.DeleteBranch("aside")
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Hook: func(_ int, _ http.ResponseWriter, q *http.Request) bool {
+		q.Header.Del("Git-Protocol")
+		return false
+	}})
+	for name, ref := range map[string]source.Ref{"the hash": {Commit: want}, "the first digits": {Any: want[:9]}} {
+		if a := fetch(t, newStore(t), source.Spec{URL: server.URL, Ref: ref}); a.Commit != want {
+			t.Errorf("%s: commit %s, want %s", name, a.Commit, want)
+		}
+	}
+	absent := strings.Repeat("a1", 20)
+	refused(t, newStore(t), source.Spec{URL: server.URL, Ref: source.Ref{Commit: absent}}, source.RefNotFound)
 }
 
 // TestDigitsOfSeveralCommitsAreRefused: none of them is the one that is meant.
