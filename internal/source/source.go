@@ -171,6 +171,7 @@ type Auth struct {
 	AppURL             string            // of the API that gives the tokens
 	AppCABundle        string            // PEM, as CABundle; of the server of AppURL
 	Proxy              string            // URL of the proxy to use, with its credentials; empty for that of the environment
+	Direct             bool              // the source's own server is reached by no proxy, whatever Proxy and the environment say
 	KnownHosts         string            // lines of an OpenSSH known_hosts file; SSH is refused without, unless Insecure
 	Insecure           bool              // neither the certificate nor the SSH host key of the source's own server is verified
 	Secret             string            // namespace/name of the Secret that they are of, for messages; no credential itself

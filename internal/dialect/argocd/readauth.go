@@ -49,8 +49,10 @@ func readAuth(address string, secrets source.Secrets) (a source.Auth, lack strin
 	if a.Identity != "" {
 		a.KnownHosts = cmp.Or(get("sshKnownHosts"), secrets.Settings[hostKeys][hostKeysKey])
 	}
-	if !overSSH(address) && !bypassesProxy(address, get("noProxy")) {
-		a.Proxy = get("proxy")
+	if proxy := get("proxy"); proxy != "" && !overSSH(address) {
+		if a.Direct = bypassesProxy(address, get("noProxy")); !a.Direct { // without a proxy here, that of the environment holds
+			a.Proxy = proxy
+		}
 	}
 	insecure, insecureLack := flagsOf(get, "insecure", "insecureIgnoreHostKey")
 	a.Insecure = insecure

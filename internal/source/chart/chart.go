@@ -228,6 +228,9 @@ func (r *repository) wayOf() string {
 	if a.Insecure {
 		way = append(way, "insecure")
 	}
+	if a.Direct {
+		way = append(way, "direct")
+	}
 	return fmt.Sprintf("%q", way)
 }
 

@@ -88,7 +88,7 @@ func (c *clone) visit(ctx context.Context, want ref, to reach) (at revision, err
 		return revision{}, err
 	}
 	t := &fetchAttempt{clone: c, private: private, auth: auth, reach: to, to: cmp.Or(c.moved, c.address)}
-	if t.route, err = findRoute(ctx, c.servers, t.to, reach{addresses: to.addresses, proxy: c.auth.Proxy}); err != nil {
+	if t.route, err = findRoute(ctx, c.servers, t.to, reach{addresses: to.addresses, proxy: c.auth.Proxy, direct: c.auth.Direct}); err != nil {
 		return revision{}, err
 	}
 	if t.network, err = t.prepareNetwork(); err != nil {
@@ -242,6 +242,7 @@ type reach struct {
 	limits    source.Limits
 	addresses string        // of the server; see source.Spec
 	proxy     string        // of the source's own; empty for that of the environment
+	direct    bool          // there is no proxy
 	timeout   time.Duration // of the whole fetch; zero for the default
 }
 

@@ -92,6 +92,9 @@ func cloneName(key []byte, a address, auth source.Auth) string {
 	if auth.Insecure {
 		fmt.Fprintln(h, "insecure")
 	}
+	if auth.Direct {
+		fmt.Fprintln(h, "direct")
+	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

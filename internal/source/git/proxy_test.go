@@ -66,6 +66,19 @@ func (p *proxy) tunnel(w http.ResponseWriter) {
 	_, _ = io.Copy(client, server)
 }
 
+func TestARepositoryIsFetchedByNoProxyWhereThatIsAskedFor(t *testing.T) {
+	server := gittest.ServeHTTP(t, gittest.New(t, map[string]string{"a": "1"}), gittest.HTTPOptions{})
+	p := &proxy{} // leads nowhere
+	front := httptest.NewServer(p)
+	defer front.Close()
+	spec := mainOf(server.URL)
+	spec.Auth = source.Auth{Proxy: front.URL, Direct: true}
+	fetch(t, newStore(t), spec)
+	if n := p.asked.Load(); n > 0 {
+		t.Errorf("the proxy was asked %d times", n)
+	}
+}
+
 func TestARepositoryIsFetchedThroughTheProxyOfItsSource(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "1"})
 	lib := gittest.New(t, map[string]string{"lib.yaml": "lib"})

@@ -24,7 +24,10 @@ type route struct {
 func findRoute(ctx context.Context, policy egress.Policy, to address, allow reach) (route, error) {
 	r := route{proxy: to.proxy()}
 	given := allow.addresses
-	if allow.proxy != "" && to.scheme != "ssh" {
+	switch {
+	case allow.direct:
+		r.proxy = nil
+	case allow.proxy != "" && to.scheme != "ssh":
 		if err := r.through(ctx, policy, allow.proxy); err != nil {
 			return r, err
 		}

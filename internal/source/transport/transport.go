@@ -28,9 +28,9 @@ import (
 // Options say how servers are reached.
 type Options struct {
 	Servers egress.Policy
-	Auth    source.Auth // of which the certificates are used
+	Auth    source.Auth // of which are used the certificates, Insecure and Direct
 	Proxy   string      // the URL of the source's own proxy; empty for that of the environment
-	// Host is the source's own server, as HOST or HOST:PORT: where Auth.Insecure is set, its certificate alone is not verified.
+	// Host is the source's own server, as HOST or HOST:PORT: Auth.Insecure and Auth.Direct are about it alone.
 	Host string
 	// MachineRoots trusts the machine's roots beside the CA of a source, as Flux does. A receiver of notifications with a CA must have a certificate of that.
 	MachineRoots bool
@@ -59,13 +59,27 @@ func NewClient(o Options) (*http.Client, error) {
 		}
 		way.proxy, way.own = http.ProxyURL(proxy), true
 	}
+	own := endpointOf(&url.URL{Host: o.Host})
+	if o.Auth.Direct {
+		way.proxy = proxyForOthers(own, way.proxy)
+	}
 	all := &judged{way: way, next: way.transport(config)}
 	if o.Auth.Insecure && o.Host != "" {
 		config = config.Clone()
 		config.InsecureSkipVerify = true
-		all.host, all.unverified = endpointOf(&url.URL{Host: o.Host}), way.transport(config)
+		all.host, all.unverified = own, way.transport(config)
 	}
 	return &http.Client{Transport: all, CheckRedirect: checkRedirect}, nil
+}
+
+// proxyForOthers returns the proxy of all servers but one.
+func proxyForOthers(own string, proxy func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(r *http.Request) (*url.URL, error) {
+		if endpointOf(r.URL) == own {
+			return nil, nil
+		}
+		return proxy(r)
+	}
 }
 
 // endpointOf returns the host and port of an address by HTTPS.

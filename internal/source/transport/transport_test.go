@@ -141,3 +141,37 @@ func TestOneServerAloneIsNotVerified(t *testing.T) {
 		client.CloseIdleConnections()
 	}
 }
+
+// TestOneServerAloneIsReachedByNoProxy: that of the source, where it asks for that.
+func TestOneServerAloneIsReachedByNoProxy(t *testing.T) {
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	own, other := httptest.NewServer(http.NotFoundHandler()), httptest.NewServer(http.NotFoundHandler())
+	for _, s := range []*httptest.Server{proxy, own, other} {
+		t.Cleanup(s.Close)
+	}
+	for name, c := range map[string]struct {
+		direct bool
+		url    string
+		want   int
+	}{
+		"its own":               {true, own.URL, http.StatusNotFound},
+		"another one":           {true, other.URL, http.StatusTeapot},
+		"its own, by the proxy": {false, own.URL, http.StatusTeapot},
+	} {
+		client, err := transport.NewClient(transport.Options{
+			Servers: egress.Policy{Reach: egress.ReachAny}, Auth: source.Auth{Direct: c.direct}, Proxy: proxy.URL, Host: own.Listener.Addr().String(),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Get(c.url)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		_ = answer.Body.Close() // it is empty
+		if answer.StatusCode != c.want {
+			t.Errorf("%s: %s, want %d", name, answer.Status, c.want)
+		}
+		client.CloseIdleConnections()
+	}
+}
