@@ -10,12 +10,14 @@ import (
 
 // Overlay returns a copy of desired that holds live's values at the paths: what may be sent where a withheld
 // field is part of an atomic one. A path that live lacks is left out. In an atomic list the values are those of the same item, wherever it stands
-// in live; an item that live has not keeps all that Git names. A path that ends in the keys of an item which only live has puts that item in.
+// in live; an item that live has not keeps all that Git names. So does one that is withheld as a whole, while live has an item that may be it. A path
+// that ends in the keys of an item which only live has puts that item in.
 func Overlay(desired, live object.Object, paths []field.Path) object.Object {
 	o := overlay{live: live, body: desired.Clone(), pairs: pairing.NewPairs(desired, live, paths)}
 	for _, p := range paths {
 		o.field(p)
 	}
+	o.absent = slices.DeleteFunc(o.absent, o.mayBeThere)
 	slices.SortFunc(o.absent, func(a, b field.Path) int { return b.Compare(a) }) // the last item of a list first: those before it keep their positions
 	for _, p := range o.absent {
 		field.RemoveValue(o.body, p)
@@ -55,6 +57,30 @@ func (o *overlay) field(p field.Path) {
 	}
 }
 
+// mayBeThere reports whether the path is an item without a partner of a list in which live has an item that is neither the partner of another one
+// nor another's: then it is not known that live has not the item, and without it Git's would be lost.
+func (o *overlay) mayBeThere(p field.Path) bool {
+	if p[len(p)-1].Index == nil {
+		return false
+	}
+	list := p[:len(p)-1]
+	partners := o.pairs.Partners(list)
+	for j, item := range o.liveItems(list) {
+		if !slices.Contains(partners, j) && !o.isItem(list, item) {
+			return true
+		}
+	}
+	return false
+}
+
+// liveItems returns what live has in the list of Git's at the path.
+func (o *overlay) liveItems(list field.Path) []any {
+	at, _ := o.pairs.InLive(list)
+	v, _ := field.ValueAt(o.live, at)
+	items, _ := v.([]any)
+	return items
+}
+
 // isAnothers reports whether the path is an item that a list of Git's has not.
 func (o *overlay) isAnothers(p field.Path) bool {
 	list, _ := field.ValueAt(o.body, p[:len(p)-1])
@@ -67,12 +93,9 @@ func (o *overlay) isAnothers(p field.Path) bool {
 func (o *overlay) insert(list field.Path) {
 	v, _ := field.ValueAt(o.body, list)
 	git, _ := v.([]any)
-	at, _ := o.pairs.InLive(list)
-	v, _ = field.ValueAt(o.live, at)
-	live, _ := v.([]any)
 	partners := o.pairs.Partners(list)
 	before := make([][]any, len(git)+1)
-	for j, item := range live {
+	for j, item := range o.liveItems(list) {
 		if o.isItem(list, item) {
 			i := min(nextOfGit(partners, j), len(git))
 			before[i] = append(before[i], object.CloneValue(item))

@@ -112,6 +112,22 @@ func TestAnOverlayLeavesOutWhatLiveHasNot(t *testing.T) {
 	}
 }
 
+// TestAnOverlayKeepsAnItemOfWhichItIsNotKnownThatLiveHasItNot: an argument that a rule names by its position, before which another one was put.
+func TestAnOverlayKeepsAnItemOfWhichItIsNotKnownThatLiveHasItNot(t *testing.T) {
+	args := func(items ...any) object.Object { return object.Object{"args": items} }
+	one := 1
+	second := []field.Path{{field.NewPath("args")[0], {Index: &one}}}
+	for _, x := range []struct{ git, live, want object.Object }{
+		{args("--one", "--two"), args("--zero", "--one", "--three"), args("--one", "--two")},
+		{args("--one", "--two"), args("--one", "--three"), args("--one", "--three")},
+		{args("--one", "--two", "--four"), args("--one", "--four"), args("--one", "--four")}, // live has not the second one
+	} {
+		if diff := cmp.Diff(x.want, compare.Overlay(x.git, x.live, second)); diff != "" {
+			t.Errorf("%v on %v (-want +got):\n%s", x.git, x.live, diff)
+		}
+	}
+}
+
 // TestWithoutADryRunWithheldPartsOfAListAreNoDifferenceOfTheList: where the API server refuses a dry run, what Git names is compared by itself.
 func TestWithoutADryRunWithheldPartsOfAListAreNoDifferenceOfTheList(t *testing.T) {
 	git, live := routes(route("a", 100, 5)), routes(route("x", 1, 1), route("a", 80, 5))
