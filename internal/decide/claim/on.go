@@ -63,6 +63,9 @@ func (s Subject) paths(e *Entry, items string) []field.Path {
 	var out []field.Path
 	for _, p := range e.paths(items) {
 		for _, f := range p.in(s) {
+			if e.Do == Merge && p.isGits(s, f) {
+				continue
+			}
 			out = append(out, s.scaled(e, f))
 		}
 	}

@@ -206,6 +206,11 @@ func (p Path) in(s Subject) []field.Path {
 	return uniquePaths(append(pairing.UniteInGit(s.Desired, s.Live, inGit, inLive), items...))
 }
 
+// isGits reports whether a path that a claim to some items means is an item of Git's own list: under merge that is Git's, whatever its name.
+func (p Path) isGits(s Subject, at field.Path) bool {
+	return s.Desired != nil && p.endsWithItem() && len(at) > 0 && at[len(at)-1].Index != nil
+}
+
 // endsWithItem reports whether the path ends with list items that a key names.
 func (p Path) endsWithItem() bool { return p.steps[len(p.steps)-1].key != "" }
 
