@@ -19,13 +19,15 @@ const mostPairs = 10_000
 // PairItems returns for each item of Git's list the position of its partner in the live list, -1 for none. The parts are fields that are not
 // Git's, from the list on: the first element of each names an item. Items are paired by a name that is the only one of its kind in both
 // lists; else where live has all that Git names, apart from the parts; else in order, if as many are left in the one list as in the
-// other. Items of different names are never paired, but for one that is not Git's as a whole.
+// other, and of the values that Git names, apart from the parts, live has one. Items of different names are never paired, but for one that is
+// not Git's as a whole.
 func PairItems(git, live []any, parts []field.Path) []int {
 	m := matcher{git: git, live: live, partners: make([]int, len(git)), whole: make([]bool, len(git)), taken: make([]bool, len(live))}
 	for i := range m.partners {
 		m.partners[i] = -1
 	}
 	m.read(parts)
+	m.ofGit = len(indexesOf(len(live), func(j int) bool { return !m.taken[j] }))
 	for _, key := range identities {
 		if !m.cedes(key) {
 			m.keys = append(m.keys, key)
@@ -44,6 +46,7 @@ type matcher struct {
 	git, live []any
 	partners  []int
 	taken     []bool       // of live: those that have a partner, and those that are not Git's
+	ofGit     int          // how many of live are not another's by their keys
 	whole     []bool       // of Git's: those that are not Git's as a whole, so that nothing in them says which item it is
 	rests     []field.Path // what is not Git's in an item, whichever it is
 	keys      []field.Path // the identities that no rest covers
@@ -195,10 +198,17 @@ func (m *matcher) inOrder() {
 		return
 	}
 	for k, i := range left {
-		if m.whole[i] || !m.differ(m.git[i], m.live[free[k]]) {
+		if m.whole[i] || m.mayBe(m.git[i], m.live[free[k]]) {
 			m.pair(i, free[k])
 		}
 	}
+}
+
+// mayBe reports whether two items that are left may be the same one, of which both sides have changed something: they have a value in common beside
+// the rests, or there is none beside the rests, or no other item.
+func (m *matcher) mayBe(git, live any) bool {
+	single := len(m.git) == 1 && m.ofGit == 1
+	return !m.differ(git, live) && (single || covered(git, m.rests) || haveCommonValue(live, git, m.rests))
 }
 
 func indexesOf(n int, which func(int) bool) []int {
@@ -217,7 +227,7 @@ func hasValues(live, git any, parts []field.Path) bool {
 	case map[string]any:
 		l, ok := live.(map[string]any)
 		for k, v := range g {
-			below, whole := cutParts(parts, func(e field.Element) bool { return e.FieldName != nil && *e.FieldName == k })
+			below, whole := cutParts(parts, isField(k))
 			c, there := l[k]
 			if !whole && (!there || !hasValues(c, v, below)) {
 				return false
@@ -226,8 +236,33 @@ func hasValues(live, git any, parts []field.Path) bool {
 		return ok
 	case []any:
 		l, ok := live.([]any)
-		below, whole := cutParts(parts, func(e field.Element) bool { return e.FieldName == nil })
+		below, whole := cutParts(parts, isListItem)
 		return ok && (whole || slices.EqualFunc(l, g, func(a, b any) bool { return hasValues(a, b, below) }))
+	}
+	return field.EqualValues(live, git)
+}
+
+// haveCommonValue reports whether live has one of the values that Git names, apart from the parts, at the same place.
+func haveCommonValue(live, git any, parts []field.Path) bool {
+	switch g := git.(type) {
+	case map[string]any:
+		l, _ := live.(map[string]any)
+		for k, v := range g {
+			below, whole := cutParts(parts, isField(k))
+			if c, there := l[k]; there && !whole && haveCommonValue(c, v, below) {
+				return true
+			}
+		}
+		return false
+	case []any:
+		l, _ := live.([]any)
+		below, whole := cutParts(parts, isListItem)
+		for i, v := range g {
+			if i < len(l) && !whole && haveCommonValue(l[i], v, below) {
+				return true
+			}
+		}
+		return false
 	}
 	return field.EqualValues(live, git)
 }
@@ -237,14 +272,14 @@ func covered(v any, parts []field.Path) bool {
 	switch v := v.(type) {
 	case map[string]any:
 		for k, c := range v {
-			below, whole := cutParts(parts, func(e field.Element) bool { return e.FieldName != nil && *e.FieldName == k })
+			below, whole := cutParts(parts, isField(k))
 			if !whole && !covered(c, below) {
 				return false
 			}
 		}
 		return true
 	case []any:
-		below, whole := cutParts(parts, func(e field.Element) bool { return e.FieldName == nil })
+		below, whole := cutParts(parts, isListItem)
 		return whole || !slices.ContainsFunc(v, func(item any) bool { return !covered(item, below) })
 	}
 	return false
@@ -263,3 +298,9 @@ func cutParts(parts []field.Path, begins func(field.Element) bool) (below []fiel
 	}
 	return below, false
 }
+
+func isField(name string) func(field.Element) bool {
+	return func(e field.Element) bool { return e.FieldName != nil && *e.FieldName == name }
+}
+
+func isListItem(e field.Element) bool { return e.FieldName == nil }

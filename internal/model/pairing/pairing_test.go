@@ -49,7 +49,18 @@ func TestItemsArePairedByWhatTheyAre(t *testing.T) {
 			[]any{item("match", "a", "weight", 1), item("match", "b", "weight", 2)}, []any{item("match", "b", "weight", 3), item("match", "a", "weight", 4)}, weights, []int{1, 0},
 		},
 		"no names, and as many of both": {
-			[]any{item("match", "a", "weight", 1), item("match", "b", "weight", 2)}, []any{item("match", "c", "weight", 3), item("match", "b", "weight", 4)}, weights, []int{0, 1},
+			[]any{item("match", "a", "port", 1, "weight", 1), item("match", "b", "weight", 2)},
+			[]any{item("match", "c", "port", 1, "weight", 3), item("match", "b", "weight", 4)}, weights, []int{0, 1},
+		},
+		"no names, as many of both, and nothing in common": {
+			[]any{item("match", "a", "port", 2, "weight", 1), item("match", "b", "weight", 2)},
+			[]any{item("match", "c", "port", 1, "weight", 1), item("match", "b", "weight", 4)}, weights, []int{-1, 1},
+		},
+		"no names, and one of both": {
+			[]any{item("match", "a", "weight", 1)}, []any{item("match", "c", "weight", 3)}, weights, []int{0},
+		},
+		"nothing but the part, and as many of both": {
+			[]any{item("weight", 1), item("weight", 2)}, []any{item("weight", 3), item("weight", 4)}, weights, []int{0, 1},
 		},
 		"no names, and more in live": {
 			[]any{item("match", "a", "weight", 1)}, []any{item("match", "c", "weight", 3), item("match", "b", "weight", 4)}, weights, []int{-1},
