@@ -150,8 +150,7 @@ func (c *Claims) merged(id object.ID) []claim.Claimant {
 			continue
 		}
 		for _, next := range c.catalogue.Read(o) {
-			same := func(old claim.Claimant) bool { return old.Entry == next.Entry && old.Target == next.Target }
-			if !slices.ContainsFunc(out, same) {
+			if !slices.ContainsFunc(out, next.MeansSame) {
 				out = append(out, next)
 			}
 		}

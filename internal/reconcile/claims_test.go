@@ -10,6 +10,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
@@ -111,6 +112,56 @@ func TestTheClustersFormOfAClaimantCountsBeforeGits(t *testing.T) {
 	c.OnDelete(hpa("a", "web", 4, 7).ID())
 	if d := cmp.Diff([]string{"a 2"}, on(c, "web")); d != "" {
 		t.Error(d)
+	}
+}
+
+func rollout(routes ...string) object.Object {
+	var managed []any
+	for _, name := range routes {
+		managed = append(managed, map[string]any{"name": name})
+	}
+	named := func(route string) any { return map[string]any{"name": "web", "routes": []any{route}} }
+	return object.Object{
+		"apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+		"spec": map[string]any{"strategy": map[string]any{"canary": map[string]any{"trafficRouting": map[string]any{
+			"managedRoutes": managed, "istio": map[string]any{"virtualServices": []any{named("one"), named("two")}},
+		}}}},
+	}
+}
+
+// TestTheItemsThatGitsClaimantNamesAreSparedToo: a Rollout that Git alone has names two routes of one VirtualService, and a commit adds a managed route.
+func TestTheItemsThatGitsClaimantNamesAreSparedToo(t *testing.T) {
+	weighed := func(name string) any {
+		return map[string]any{"name": name, "route": []any{map[string]any{"destination": map[string]any{"host": "web"}, "weight": int64(1)}}}
+	}
+	service := func(routes ...any) object.Object {
+		return object.Object{
+			"apiVersion": "networking.istio.io/v1", "kind": "VirtualService", "metadata": map[string]any{"name": "web", "namespace": "shop"},
+			"spec": map[string]any{"http": routes},
+		}
+	}
+	s := claim.Subject{Desired: service(weighed("one"), weighed("two")), Live: service(weighed("header"), weighed("mirror"), weighed("one"), weighed("two"))}
+	c := NewClaims(claim.Builtin())
+	claimed := func() []string {
+		var out []string
+		for _, x := range c.catalogue.On(s, c.index.For(s.Desired.ID())) {
+			out = append(out, field.PathString(x.Path))
+		}
+		slices.Sort(out)
+		return out
+	}
+	c.declare(app.Key{Name: "one"}, map[object.ID]object.Object{rollout().ID(): rollout("header", "mirror")})
+	want := []string{".spec.http[0].route[0].weight", ".spec.http[1].route[0].weight", ".spec.http[name=header]", ".spec.http[name=mirror]"}
+	if d := cmp.Diff(want, claimed()); d != "" {
+		t.Errorf("Git alone has it: %s", d)
+	}
+	c.OnEvent(rollout("header"))
+	if d := cmp.Diff(want, claimed()); d != "" {
+		t.Errorf("the cluster has it with fewer routes: %s", d)
+	}
+	c.declare(app.Key{Name: "one"}, nil)
+	if d := cmp.Diff(want[:3], claimed()); d != "" {
+		t.Errorf("the cluster alone has it: %s", d)
 	}
 }
 

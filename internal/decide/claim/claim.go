@@ -47,6 +47,11 @@ type Scaling struct {
 // Counts reports whether it claims a number.
 func (c Claimant) Counts() bool { return c.entry != nil && c.entry.Count != nil }
 
+// MeansSame reports whether another form of the claimant means the same fields: by the same entry of the same object, and the same items of its lists.
+func (c Claimant) MeansSame(other Claimant) bool {
+	return c.Entry == other.Entry && c.Target == other.Target && c.items == other.items
+}
+
 // Known reports whether the status says anything.
 func (s Scaling) Known() bool { return s.At != 0 }
 

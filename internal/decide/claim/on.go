@@ -300,9 +300,18 @@ func (c *Catalogue) join(to *Claim, other Claim) {
 	if other.zero == Own {
 		to.zero = Own
 	}
-	to.Notes = append(to.Notes, other.Notes...)
+	to.note(other.Notes...)
 	to.Idle = cmp.Or(to.Idle, other.Idle)
 	if to.By.Kind != "" && other.By.Kind != "" && to.By != other.By && c.first(*to, other) == 0 {
-		to.Notes = append(to.Notes, fmt.Sprintf("%s and %s both claim %s: each undoes what the other does; leave one of them", objectName(to.By), objectName(other.By), field.PathString(to.Path)))
+		to.note(fmt.Sprintf("%s and %s both claim %s: each undoes what the other does; leave one of them", objectName(to.By), objectName(other.By), field.PathString(to.Path)))
+	}
+}
+
+// note adds what is odd about the claim, each thing once: a claimant may have several claims to a path, as the cluster has it and as Git does.
+func (c *Claim) note(texts ...string) {
+	for _, text := range texts {
+		if !slices.Contains(c.Notes, text) {
+			c.Notes = append(c.Notes, text)
+		}
 	}
 }
