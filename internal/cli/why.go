@@ -19,6 +19,8 @@ it recently; and which change in Git ends the difference.
 
 PATH is a field: .spec.replicas, spec.replicas, /spec/replicas, or through lists
 spec.template.spec.containers[name=web].image and containers[0].image.
+Where the items of a list have no keys, a position such as spec.http[0] is that in
+Git's list.
 
 The command reads the cluster itself, with your own permissions, so it works with and without a running
 controller, of which it reads only the journal. What cannot be known is listed, with the reason. Values of

@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/pairing"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report"
@@ -68,9 +69,19 @@ func (w *objectReconcile) shown(p field.Path, v any) any {
 
 // noteReturned notes that a field that was left is as Git wants again, and who set it.
 func (w *objectReconcile) noteReturned(f report.Finding) {
-	now, _ := field.ValueAt(w.live, f.Path)
+	now := w.liveValue(f.Path)
 	f.Live, f.Writer = w.shown(f.Path, now), w.writerNow(f.Path, redact.HideValue(now), w.managed.id)
 	w.engine.noteEnd(w.snap.owner, w.managed.id, f, journal.Entry{What: journal.Returned, Reason: "as Git wants again"})
+}
+
+// liveValue returns the live value of a field of Git's: in a list without keys that of the same item, wherever it stands.
+func (w *objectReconcile) liveValue(p field.Path) any {
+	at, paired := pairing.NewPairs(w.snap.desired, w.live, append(w.input.CededPaths(), p)).InLive(p)
+	if !paired {
+		return nil
+	}
+	v, _ := field.ValueAt(w.live, at)
+	return v
 }
 
 func (w *objectReconcile) noteEnded(f report.Finding, why string) {

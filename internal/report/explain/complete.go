@@ -15,9 +15,9 @@ func (s Subject) Complete(begun string) []string {
 		dot = "."
 	}
 	var out []string
-	w := walker{subject: s}
+	w := newWalker(s, Every)
 	w.leaves(map[string]any(s.Live), nil, func(at field.Pointer) {
-		p := w.path(at)
+		p := w.paths(at).name()
 		for n := 1; n <= len(p); n++ {
 			text := strings.TrimPrefix(field.PathString(p[:n]), dot)
 			if strings.HasPrefix(text, begun) && len(text) > len(begun) {

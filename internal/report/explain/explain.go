@@ -145,8 +145,12 @@ func (s Subject) Spots(p field.Path) []Spot {
 // LinedSpots lists the lines whose commits Lines shows.
 func (s Subject) LinedSpots() []Spot {
 	var out []Spot
-	w := walker{subject: s}
-	w.leaves(map[string]any(s.Live), nil, func(at field.Pointer) { out = append(out, s.spots(w.path(at))...) })
+	w := newWalker(s, Every)
+	w.leaves(map[string]any(s.Live), nil, func(at field.Pointer) {
+		if p := w.paths(at); p.inGit {
+			out = append(out, s.spots(p.git)...)
+		}
+	})
 	return out
 }
 

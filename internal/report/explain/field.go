@@ -18,7 +18,7 @@ import (
 
 // Field is what is known of one field, and of all below it.
 type Field struct {
-	Path     field.Path
+	Path     field.Path // in Git's object; in the live one where Git's has not the list item in which it lies
 	Git      any
 	Named    bool // Git names it
 	Live     any
@@ -31,20 +31,27 @@ type Field struct {
 	Commit   *Commit           // that last touched the line of the place that wins
 }
 
-// Field gathers what is known of one field.
-func (s Subject) Field(p field.Path) Field {
-	f := Field{Path: p, Places: s.places(p)}
-	f.Git, f.Named = field.ValueAt(s.Git, p)
-	f.Live, f.There = field.ValueAt(s.Live, p)
+// Field gathers what is known of one field. The path is that in Git's object, as findings have it.
+func (s Subject) Field(p field.Path) Field { return s.field(s.pathsInGit(s.itemPairs(), p)) }
+
+func (s Subject) field(of fieldPaths) Field {
+	f := Field{Path: of.name()}
+	if of.inGit {
+		f.Places = s.places(of.git)
+		f.Git, f.Named = field.ValueAt(s.Git, of.git)
+	}
+	if of.inLive {
+		f.Live, f.There = field.ValueAt(s.Live, of.live)
+	}
 	f.Named, f.There = f.Named && s.Git != nil, f.There && s.Live != nil
 	f.Wins = desired.WinningPlace(f.Places)
 	for _, o := range s.Owners {
-		if o.Owns(p, s.Owners) {
+		if o.Owns(f.Path, s.Owners) {
 			f.Owners = append(f.Owners, o)
 		}
 	}
 	for _, x := range s.Found.Findings {
-		if field.HasPrefix(p, x.Path) || field.HasPrefix(x.Path, p) {
+		if of.concerns(x.Path) {
 			f.Findings = append(f.Findings, breaker.ApplyJournal(x, s.Journal, s.Now))
 		}
 	}

@@ -13,13 +13,14 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/pairing"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 )
 
 // Line is one line of the live object as YAML, with who wrote it. All but Text is empty for a line that only leads to others.
 type Line struct {
-	Path string // printed
+	Path string // printed, as Field has it
 	Text string // with its indentation
 	Note string // what differs, or what Git's line goes over
 	// From is Git's file:line where live is as Git wants it, or else the field manager; empty where it is not known.
@@ -46,11 +47,10 @@ const (
 // Lines are the live object, field by field in the order of kubectl, with who wrote each. Last stand, as comments, the fields that Git
 // names and live has not.
 func (s Subject) Lines(which Which) []Line {
-	w := walker{subject: s, which: which, known: map[string]Line{}}
+	w := newWalker(s, which)
 	w.object(map[string]any(s.Live), nil, layout{})
 	for _, x := range s.Found.Findings {
-		if _, there := field.ValueAt(s.Live, x.Path); !there && len(x.Path) > 0 {
-			f := s.Field(x.Path)
+		if f := s.field(s.pathsInGit(w.pairs, x.Path)); !f.There && len(x.Path) > 0 {
 			l := Line{
 				Path: field.PathString(x.Path), Text: "# " + field.PathString(x.Path) + " is not there", Note: s.differs(f, x), Evidence: x.Writer.Evidence,
 				From: x.Writer.Name, Time: x.Writer.Time, Verdict: x.Verdict, Field: f,
@@ -66,7 +66,12 @@ type walker struct {
 	subject Subject
 	which   Which
 	known   map[string]Line // without their texts, by pointer
+	pairs   *pairing.Pairs
 	out     []Line
+}
+
+func newWalker(s Subject, which Which) walker {
+	return walker{subject: s, which: which, known: map[string]Line{}, pairs: s.itemPairs()}
 }
 
 // layout is where the next line stands: how far in, and what begins it.
@@ -148,7 +153,7 @@ func (w *walker) line(at field.Pointer) Line {
 	name := at.String()
 	l, ok := w.known[name]
 	if !ok {
-		l = w.subject.line(w.path(at))
+		l = w.subject.line(w.paths(at))
 		w.known[name] = l
 	}
 	return l
@@ -177,18 +182,18 @@ func (w *walker) leaves(v any, at field.Pointer, visit func(field.Pointer)) {
 	}
 }
 
-func (w *walker) path(at field.Pointer) field.Path {
+func (w *walker) paths(at field.Pointer) fieldPaths {
 	p, ok := ownership.Resolve(at, w.subject.Live.Object(), w.subject.Owners)
 	if !ok {
-		return nil
+		p = nil
 	}
-	return p
+	return w.subject.pathsInLive(w.pairs, p)
 }
 
 // line is what is known of one value, without its text.
-func (s Subject) line(p field.Path) Line {
-	f := s.Field(p)
-	out := Line{Path: field.PathString(p), Field: f}
+func (s Subject) line(of fieldPaths) Line {
+	f := s.field(of)
+	out := Line{Path: field.PathString(f.Path), Field: f}
 	x := f.at()
 	if place, ok := f.place(); ok && x == nil && s.compared() {
 		out.byGit(f, place)

@@ -14,29 +14,41 @@ import (
 )
 
 // Locate finds the field that a path means, in the live object, in Git's, or among those that the journal knows. An error says what
-// is near. The path of the whole object is empty.
+// is near. The path of the whole object is empty. A position in a list without keys is that in Git's list, as in all paths that are printed; only what
+// Git's list has not is found by its position in the live one.
 func (s Subject) Locate(text string) (field.Path, error) {
 	steps, err := parsePath(text)
 	if err != nil || len(steps) == 0 {
 		return nil, err
 	}
 	var far lost
-	for _, o := range []redact.Shown{s.Live, s.Git} {
-		at, l := followPath(o, steps)
-		if l == nil {
-			if p, ok := ownership.Resolve(at, o.Object(), s.Owners); ok {
-				return p, nil
-			}
-			continue
-		}
-		if o != nil && (far.left == nil || len(l.left) < len(far.left)) {
-			far = *l
-		}
+	inLive := s.resolve(s.Live, steps, &far)
+	inGit := s.resolve(s.Git, steps, &far)
+	switch n := slices.IndexFunc(inLive, isPosition); {
+	case inLive == nil && inGit != nil, n >= 0 && len(inGit) > n && isPosition(inGit[n]) && inGit[:n].Equals(inLive[:n]):
+		return inGit, nil
+	case inLive != nil:
+		return s.pathsInLive(s.itemPairs(), inLive).name(), nil
 	}
 	if p := s.remembered(steps); p != nil {
 		return p, nil
 	}
 	return nil, fmt.Errorf("%s has no field %s%s", s.ID, strings.TrimSpace(text), far.hint())
+}
+
+// resolve finds the field that a path means in one object; nil for none. Then far is where the path has left the object, if it has led farther.
+func (s Subject) resolve(o redact.Shown, steps []step, far *lost) field.Path {
+	at, l := followPath(o, steps)
+	if l == nil {
+		if p, ok := ownership.Resolve(at, o.Object(), s.Owners); ok {
+			return p
+		}
+		return nil
+	}
+	if o != nil && (far.left == nil || len(l.left) < len(far.left)) {
+		*far = *l
+	}
+	return nil
 }
 
 // remembered finds a field that only the journal knows; nil for none.
