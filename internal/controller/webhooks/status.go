@@ -84,7 +84,7 @@ func (h *Hooks) startPointing(ctx context.Context) <-chan struct{} {
 		if h.Place.Service == "" {
 			return
 		}
-		port, err := portOf(h.Place.Listen)
+		port, err := listenPort(h.Place.Listen)
 		if err != nil {
 			h.Log.Warn("the Service of webhooks does not lead here", "service", h.Place.String(), "error", err.Error())
 			return
@@ -94,8 +94,8 @@ func (h *Hooks) startPointing(ctx context.Context) <-chan struct{} {
 	return done
 }
 
-// portOf is the port of an address.
-func portOf(address string) (int64, error) {
+// listenPort is the port of an address.
+func listenPort(address string) (int64, error) {
 	_, text, err := net.SplitHostPort(address)
 	if err != nil {
 		return 0, err
