@@ -21,6 +21,9 @@ const (
 // compared is the reason of the news that an Application can be compared with Git again. That it cannot has the type of its condition.
 const compared = "ComparisonSucceeded"
 
+// overtaken is how a failed operation is over where none comes after it. Its message follows.
+const overtaken = "it is in sync with Git, without a sync; the newest sync failed: "
+
 // News returns what Argo CD reports by Events: another sync status, another health, the end of an operation; and what it reports by a condition alone: why the
 // Application cannot be compared with Git.
 func (Applications) News(before, now object.Object) []notify.Event {
@@ -41,7 +44,9 @@ func (Applications) News(before, now object.Object) []notify.Event {
 	if text := healthNews(had.Health, is.Health); text != "" {
 		tell(notify.Event{Severity: healthSeverity(is.Health.Status), Reason: resourceUpdated, Text: text})
 	}
-	if o := is.OperationState; operationEnded(had, is) {
+	if o := is.OperationState; before == nil && hasFailed(o) && isOvertaken(is) {
+		tell(notify.Event{Severity: notify.Info, Reason: compared, Text: overtaken + o.Message})
+	} else if operationEnded(had, is) {
 		n := notify.Event{Severity: notify.Info, Reason: operationCompleted, Text: "Sync operation" + revisionSuffix(o) + " succeeded"}
 		if hasFailed(o) {
 			n = notify.Event{Severity: notify.Error, Reason: operationCompleted, Text: fmt.Sprintf("Sync operation%s failed: %s", revisionSuffix(o), o.Message)}
@@ -62,12 +67,12 @@ func comparisonNews(had, is applicationStatus) (notify.Event, bool) {
 	case now.Type == "":
 		n.Severity, n.Reason, n.Text = notify.Info, compared, "it is compared with Git again; it was: "+before.Message
 		if before.Type == "" && hasFailed(had.OperationState) {
-			n.Text = "it is in sync with Git, without a sync; the newest sync failed: " + had.OperationState.Message
+			n.Text = overtaken + had.OperationState.Message
 		}
 		if is.Sync.Status != string(report.Synced) {
 			n.Revision = ""
 		}
-		return n, isFailing(had) && !isFailing(is) && !hasCondition(is.Conditions, deletionError) && (before.Type != "" || !operationEnded(had, is))
+		return n, isFailing(had) && !isFailing(is) && !hasCondition(is.Conditions, deletionError) && (before.Type != "" || hasFailed(is.OperationState) && !operationEnded(had, is))
 	}
 	return n, before.Type != now.Type || before.Message != now.Message
 }
@@ -75,13 +80,17 @@ func comparisonNews(had, is applicationStatus) (notify.Event, bool) {
 // isFailing reports whether an Application cannot be compared with Git, or its newest operation has failed, and nothing has come after that: where a commit
 // takes back what failed, the Application is in sync with another revision than that of the operation, and no other one begins.
 func isFailing(s applicationStatus) bool {
-	return incomparable(s.Conditions).Type != "" || hasFailed(s.OperationState) && !isPast(s)
+	return incomparable(s.Conditions).Type != "" || hasFailed(s.OperationState) && !isOvertaken(s)
 }
 
-// isPast reports whether an Application is in sync with another revision than that of its newest operation.
-func isPast(s applicationStatus) bool {
+// isOvertaken reports whether an Application is in sync with another revision than that of its newest operation, and no hook of that has failed, which only
+// another operation runs again.
+func isOvertaken(s applicationStatus) bool {
 	r := s.OperationState.SyncResult
 	if r == nil || s.Sync.Status != string(report.Synced) {
+		return false
+	}
+	if slices.ContainsFunc(r.Resources, func(o resourceResult) bool { return o.HookType != "" && o.HookPhase != phaseSucceeded }) {
 		return false
 	}
 	of := oneText(r.Revision, r.Revisions)

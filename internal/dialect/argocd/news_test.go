@@ -35,6 +35,13 @@ func laterIn(sync, phase string) object.Object {
 	return out
 }
 
+// hookFailed is a status whose newest operation has run a hook that failed.
+func hookFailed(status object.Object) object.Object {
+	result := status["operationState"].(map[string]any)["syncResult"].(map[string]any)
+	result["resources"] = []any{map[string]any{"kind": "Job", "name": "migrate", "hookType": "PostSync", "hookPhase": "Failed"}}
+	return status
+}
+
 // TestWhatCannotBeComparedIsAnError: with its cause, as often as that changes. Its end is one, unless a sync has failed, which only another sync ends.
 func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 	status := func(phase, kind, message string) object.Object {
@@ -60,6 +67,11 @@ func TestWhatCannotBeComparedIsAnError(t *testing.T) {
 		{"the end, as a commit takes back what failed", status("Failed", "ComparisonError", "no such file"), laterIn("Synced", "Failed"), "[{info ComparisonSucceeded " + again + " r2}]"},
 		{"a failed sync is past, as a commit takes back what failed", standing("OutOfSync", "Healthy", "Failed", "1"), laterIn("Synced", "Failed"),
 			"[{info ResourceUpdated Updated sync status: OutOfSync -> Synced r2} {info ComparisonSucceeded it is in sync with Git, without a sync; the newest sync failed: why r2}]"},
+		{"the next operation is under way", standing("OutOfSync", "Healthy", "Failed", "1"), standing("OutOfSync", "Healthy", "Running", ""), "[]"},
+		{"a failed sync is past at a start", nil, laterIn("Synced", "Failed"),
+			"[{info ResourceUpdated Updated sync status: Unknown -> Synced r2} {info ResourceUpdated Updated health status: Unknown -> Healthy r2} " +
+				"{info ComparisonSucceeded it is in sync with Git, without a sync; the newest sync failed: why r2}]"},
+		{"its hook has failed", standing("OutOfSync", "Healthy", "Failed", "1"), hookFailed(laterIn("Synced", "Failed")), "[{info ResourceUpdated Updated sync status: OutOfSync -> Synced r2}]"},
 		{"it differs from another revision", standing("OutOfSync", "Healthy", "Failed", "1"), laterIn("OutOfSync", "Failed"), "[]"},
 		{"the same a moment later", laterIn("Synced", "Failed"), laterIn("Synced", "Failed"), "[]"},
 		{"the end, for the Application is deleted", bad, status("Succeeded", "DeletionError", "refused"), "[]"},
