@@ -38,15 +38,15 @@ func (t *Tx) continues(number int) bool {
 }
 
 // doubt forgets what has ended, of which another process may have said more, and marks the failures that were open: they may have ended, and others may hold in their place.
-// What differs is compared with the cluster at the first run of each app.
+// What differs is compared with the cluster at the first run of each app: until then nothing is said of it.
 func (t *Tx) doubt() error {
 	var err error
 	for key, s := range t.States("") {
 		switch {
 		case !s.Open && len(s.Sent) == 0:
 			err = errors.Join(err, t.Delete(key))
-		case s.Open && s.Opened.Matter.Kind == matter.Failure:
-			s.Stale = true
+		case s.Open:
+			s.Stale, s.Later, s.Heard = s.Opened.Matter.Kind == matter.Failure, nil, nil
 			err = errors.Join(err, t.PutState(key, s))
 		}
 	}

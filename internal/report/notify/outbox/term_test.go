@@ -53,12 +53,18 @@ func TestWhatAnEarlierTermHasLeftIsDoubted(t *testing.T) {
 		for _, key := range []string{"drift", "ended", "failure", "unclosed"} {
 			if state, there := all[key]; there {
 				text += fmt.Sprintf("%s %v ", key, state.Stale)
+				if state.Later != nil || state.Heard != nil {
+					text += "and waits "
+				}
 			}
 		}
 		if err != nil || text != want {
 			t.Errorf("%s: %q, want %q (%v)", when, text, want, err)
 		}
 	}
+	waiting := states["drift"] // with a newer value that is not said yet
+	waiting.Later, waiting.Heard = &notify.Message{At: time.Now()}, map[string]string{"shop/alert": "shop/pager"}
+	states["drift"] = waiting
 	err := s.Update(func(tx *outbox.Tx) (err error) {
 		for key, state := range states {
 			err = errors.Join(err, tx.PutState(key, state))
@@ -73,7 +79,7 @@ func TestWhatAnEarlierTermHasLeftIsDoubted(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	look("in the next term", "drift false ended false failure false unclosed false ")
+	look("in the next term", "drift false and waits ended false failure false unclosed false ")
 	if _, err := s.BeginTerm(4); err != nil {
 		t.Fatal(err)
 	}

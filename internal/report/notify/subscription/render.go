@@ -98,7 +98,7 @@ func escaped(v any, escape func(string) string) any {
 		out := make(map[string]any, len(v))
 		for key, value := range v {
 			if key != "managedFields" {
-				out[key] = escaped(value, escape)
+				out[route.WithoutMarks(key)] = escaped(value, escape)
 			}
 		}
 		return out
