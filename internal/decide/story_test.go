@@ -91,15 +91,21 @@ func newStory(t *testing.T, f golden.Files) story {
 	return story{compare: c, decide: in}
 }
 
-// answer is what the server made of the last apply, from which what was withheld was left out.
+// answer is what the server made of the last apply, from which what was withheld was left out; a part of an atomic field had live's value.
 func answer(in decide.Input, settled object.Object, owners []ownership.Entry, withheld []field.Path) compare.ApplyResult {
 	sent := in.Desired.Clone()
 	if in.Previous != nil {
 		sent = in.Previous.Clone()
 	}
+	var parts []field.Path
 	for _, p := range append(in.CededPaths(), withheld...) {
+		if _, part := ownership.AtomicAncestor(owners, p); part {
+			parts = append(parts, p)
+			continue
+		}
 		field.RemoveValue(sent, p)
 	}
+	sent = compare.Overlay(sent, settled, parts)
 	return compare.ApplyResult{Sent: sent, Result: settled, Owners: owners, Native: desired.IsBuiltInGroup(sent.GVK().Group)}
 }
 
@@ -218,7 +224,7 @@ func readPolicy(t *testing.T, in *decide.Input, text string) (released []field.P
 			in.Expired = true
 		case "revision": // a new one whose predecessor is not known
 			in.Changed = true
-		case "withheld": // at the last apply, and no longer by a rule or claim
+		case "withheld": // at the last apply, and no longer by a rule or claim; LIST[name=NAME] is an item of an atomic list
 			p := resolve(t, in, value)
 			if !slices.ContainsFunc(in.CededPaths(), p.Equals) {
 				released = append(released, p)
@@ -261,9 +267,14 @@ func resolve(t *testing.T, in *decide.Input, pointer string) field.Path {
 	if pointer == "/" {
 		return nil
 	}
+	pointer, name, isItem := strings.Cut(pointer, "[name=")
 	parsed, err := field.ParsePointer(pointer)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if isItem {
+		list, _ := ownership.Resolve(parsed, in.Live, in.Owners)
+		return append(list, field.KeyElement(map[string]any{"name": strings.TrimSuffix(name, "]")}, []string{"name"}))
 	}
 	for _, o := range []object.Object{in.Desired, in.Live} {
 		if p, ok := ownership.Resolve(parsed, o, in.Owners); ok {

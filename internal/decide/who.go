@@ -35,11 +35,11 @@ func untouched(in Input, d compare.Difference, h ownership.History) bool {
 	if d.Kind != compare.Changed {
 		return false
 	}
+	if d.Writer.Manager == ownership.Manager { // truce has applied it: at another revision perhaps, or as it was while the field was another's
+		return false
+	}
 	if h.Untouched(d.Path) {
 		return true
-	}
-	if d.Writer.Manager == ownership.Manager { // compared without a baseline: truce may have applied it at another revision
-		return false
 	}
 	_, isMap := d.Desired.Reveal().(map[string]any)
 	return !isMap && !in.Changed && ownership.ApplyEntry(in.Owners, ownership.Manager).Leaf(d.Path) && !h.Wrote(ownership.Manager)

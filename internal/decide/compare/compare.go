@@ -109,7 +109,7 @@ func CompareObject(in Input) (Result, error) {
 		return Result{Differences: []Difference{{Kind: Missing, Writer: ownership.Writer{Evidence: ownership.Unknown}}}}, nil
 	}
 	if len(in.Withheld)+len(in.Released) > 0 {
-		in.pairs = pairing.NewPairs(in.Desired, in.Live, in.Withheld)
+		in.pairs = pairing.NewPairs(in.Desired, in.Live, slices.Concat(in.Withheld, in.Released)) // what was others' at the last apply names no item either
 	}
 	if in.WithoutBaseline {
 		return withoutBaseline(in), nil
@@ -124,11 +124,7 @@ func CompareObject(in Input) (Result, error) {
 	for _, p := range in.Withheld {
 		r.byValue(in, p)
 	}
-	for _, p := range in.Released {
-		if r.release(in, p, ours) {
-			r.Released = append(r.Released, p)
-		}
-	}
+	r.releaseAll(in, ours)
 	r.LostOwnership = lostOwnership(in, shape, ours, r.Differences)
 	r.add(in.Live, in.Added)
 	return r, nil
@@ -266,9 +262,34 @@ func (r *Result) byValue(in Input, p field.Path) {
 // isListItem reports whether p is a list item that its keys name: it counts by presence, and what is in it by itself.
 func isListItem(p field.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil }
 
+// releaseAll compares the released paths. What our entry still owns as the last apply has left it was another's then, and truce has applied its value: who
+// wrote that is not recorded.
+func (r *Result) releaseAll(in Input, ours ownership.Shape) {
+	known := len(r.Differences)
+	for _, p := range in.Released {
+		if r.release(in, p, ours) {
+			r.Released = append(r.Released, p)
+		}
+	}
+	for i, d := range r.Differences[known:] {
+		if ours.Under(d.Path) {
+			r.Differences[known+i].Writer = ownership.Writer{
+				Manager: ownership.Manager, Evidence: ownership.Unknown,
+				Because: []string{"managedFields: " + ownership.Manager + " holds the value that was live when the field was another's"},
+			}
+		}
+	}
+}
+
 // release compares each field that Git names at p, and reports whether there is one that holds Git's value and is not ours. Parts of it may
 // be withheld still: a rule may have become narrower.
 func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bool) {
+	if d, found := unpaired(in, p); found {
+		if !covered(r.Differences, d.Path) {
+			r.Differences = append(r.Differences, d)
+		}
+		return false
+	}
 	want, named := field.ValueAt(in.Desired, p)
 	if !named {
 		return false
@@ -281,6 +302,23 @@ func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bo
 		freed = freed || !covered(r.Differences, q) && !ours.Under(q)
 	}
 	return freed
+}
+
+// unpaired returns the difference of the atomic list around a released path whose item is Git's, and live has not: the baseline may hold such a
+// list, so that nothing else shows it.
+func unpaired(in Input, p field.Path) (Difference, bool) {
+	if _, paired := in.pairs.InLive(p); paired || isWithin(in.Withheld, p) {
+		return Difference{}, false
+	}
+	item := p
+	for len(item) > 0 && item[len(item)-1].Index == nil {
+		item = item[:len(item)-1]
+	}
+	if _, named := field.ValueAt(in.Desired, item); !named {
+		return Difference{}, false
+	}
+	list, _ := ownership.AtomicAncestor(in.Owners, p)
+	return difference(in, list)
 }
 
 func pathsBelow(paths []field.Path, p field.Path) []field.Path {

@@ -1,0 +1,95 @@
+package compare_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/truce-gitops/truce/internal/decide/compare"
+	"github.com/truce-gitops/truce/internal/model/field"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/ownership"
+)
+
+// ownedAs are the owners of an object of which our entry has the fields, in managedFields' own form.
+func ownedAs(t *testing.T, fields string) []ownership.Entry {
+	t.Helper()
+	var v any
+	if err := json.Unmarshal([]byte(fields), &v); err != nil {
+		t.Fatal(err)
+	}
+	owners, err := ownership.Entries(object.Object{"metadata": map[string]any{"managedFields": []any{
+		map[string]any{"manager": ownership.Manager, "operation": "Apply", "apiVersion": "v1", "fieldsV1": v},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return owners
+}
+
+func pointed(t *testing.T, o object.Object, pointer string) field.Path {
+	t.Helper()
+	p, err := field.ParsePointer(pointer)
+	if err != nil {
+		t.Fatal(err)
+	}
+	at, _ := ownership.Resolve(p, o, nil)
+	if at == nil {
+		t.Fatalf("nothing is at %s", pointer)
+	}
+	return at
+}
+
+const (
+	canary  = "apiVersion: example.com/v1\nkind: Router\nspec:\n  http:\n  "
+	stable  = "- route: [{host: web, weight: 100}, {host: web-canary, weight: 0}]"
+	shifted = "- route: [{host: web, weight: 80}, {host: web-canary, weight: 20}]"
+	header  = "- {name: header, route: [{host: web-canary}]}\n  "
+	ofList  = `{"f:spec": {"f:http": {}}}`
+)
+
+// TestWhatWasWithheldIsGitsWhenItsClaimEnds: truce itself has applied live's value of a part that was another's, so that live is as the last apply left it.
+func TestWhatWasWithheldIsGitsWhenItsClaimEnds(t *testing.T) {
+	weights := []string{"/spec/http/0/route/0/weight", "/spec/http/0/route/1/weight"}
+	for name, c := range map[string]struct {
+		git, live, owned string
+		released         []string // of Git's object
+		foreign          field.Path
+		want             []string
+	}{
+		"weights beside a route of the claimant's": {
+			canary + stable, canary + header + shifted, ofList, weights, field.NewPath("spec", "http"),
+			[]string{".spec.http[0].route[0].weight", ".spec.http[0].route[1].weight"},
+		},
+		"weights of a route that is none of live's": {
+			canary + stable, canary + "- {timeout: 1s, route: [{host: web-canary}]}\n  - {timeout: 2s, route: [{host: web}]}", ofList, weights, nil, []string{".spec.http"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			git, live, h := parse(t, c.git), parse(t, c.live), ownership.NewHasher()
+			owners := ownedAs(t, c.owned)
+			in := compare.Input{Desired: git, Live: live, Owners: owners, Hasher: h, Baseline: compare.NewBaseline(live, owners, h)}
+			for _, pointer := range c.released {
+				in.Released = append(in.Released, pointed(t, git, pointer))
+			}
+			if c.foreign != nil {
+				in.Released = append(in.Released, append(c.foreign, field.KeyElement(map[string]any{"name": "header"}, []string{"name"})))
+			}
+			r, err := compare.CompareObject(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, d := range r.Differences {
+				got = append(got, field.PathString(d.Path))
+				if d.Kind != compare.Changed {
+					t.Errorf("%s is %s", field.PathString(d.Path), d.Kind)
+				}
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
