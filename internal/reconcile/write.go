@@ -10,7 +10,6 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live/unchanged"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -169,51 +168,6 @@ func (r *managedObject) knowsNewer(o object.Object) bool {
 func appliesObject(p decide.Plan) bool {
 	for _, s := range p.Steps {
 		if s.Verb == decide.Apply || s.Verb == decide.Create {
-			return true
-		}
-	}
-	return false
-}
-
-// remember notes each correction. Where Git has not changed and the answer still differs from the baseline, the apply
-// does not restore the field, and repeating it would be a fight with the API server itself.
-func (w *objectReconcile) remember(base compare.Baseline, answer object.Object, owners []ownership.Entry) (fight.Memory, bool) {
-	m := w.snap.memory
-	if w.snap.state.isChanged() {
-		return w.removed(w.overridden(m.WithoutStuck()), answer), false
-	}
-	left, err := compare.CompareObject(compare.Input{
-		Desired: w.snap.desired, Live: answer, Owners: owners, Baseline: w.snap.baseline, Hasher: w.engine.Hasher,
-	})
-	stuck := false
-	m = w.removed(m, answer)
-	for _, f := range w.plan.Findings {
-		if f.Verdict != decide.Correct || f.Kind == compare.Added || w.isUnrestored(base, answer, f) {
-			continue
-		}
-		path := field.PathString(f.Path)
-		m = w.corrected(m, f)
-		if err == nil && len(f.Path) > 0 && differs(left.Differences, f.Path) {
-			v, _ := field.ValueAt(answer, f.Path)
-			m, stuck = m.WithStuck(path, w.engine.Hasher.Value(v)), true
-		}
-	}
-	return m, stuck
-}
-
-// isUnrestored reports whether an apply was no correction of a field, as admission has changed it in the answer: for the first time, or to what had been
-// there before. Where admission had changed it before, and does again, its value is what drift is put back to.
-func (w *objectReconcile) isUnrestored(base compare.Baseline, answer object.Object, f decide.Finding) bool {
-	if !base.MutatedAt(f.Path) {
-		return false
-	}
-	v, _ := field.ValueAt(answer, f.Path)
-	return !w.snap.baseline.MutatedAt(f.Path) || f.LiveIs(v)
-}
-
-func differs(list []compare.Difference, p field.Path) bool {
-	for _, d := range list {
-		if d.Path.Equals(p) {
 			return true
 		}
 	}
