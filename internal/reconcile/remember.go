@@ -1,7 +1,10 @@
 package reconcile
 
 import (
+	"slices"
+
 	"github.com/truce-gitops/truce/internal/decide"
+	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -22,6 +25,7 @@ func (w *objectReconcile) remember(base compare.Baseline, answer object.Object, 
 		Withheld: w.plan.Withheld, Native: desired.IsBuiltInGroup(w.snap.gvk.Group), // sent as live had it: the baseline may have another value
 	})
 	stuck := false
+	released := without(w.snap.withheld, w.input.CededPaths()) // the baseline has there what another had set
 	m = w.removed(m, answer)
 	for _, f := range w.plan.Findings {
 		if f.Verdict != decide.Correct || f.Kind == compare.Added || w.isUnrestored(base, answer, f) {
@@ -29,7 +33,7 @@ func (w *objectReconcile) remember(base compare.Baseline, answer object.Object, 
 		}
 		path := field.PathString(f.Path)
 		m = w.corrected(m, f)
-		if err == nil && len(f.Path) > 0 && differs(left.Differences, f.Path) {
+		if err == nil && len(f.Path) > 0 && differs(left.Differences, f.Path) && !hasPart(released, f.Path) {
 			v, _ := field.ValueAt(answer, f.Path)
 			m, stuck = m.WithStuck(path, w.engine.Hasher.Value(v)), true
 		}
@@ -54,4 +58,16 @@ func differs(list []compare.Difference, p field.Path) bool {
 		}
 	}
 	return false
+}
+
+// hasPart reports whether one of the paths is the field, or a part of it.
+func hasPart(paths []field.Path, p field.Path) bool {
+	return slices.ContainsFunc(paths, func(q field.Path) bool { return field.HasPrefix(q, p) })
+}
+
+// carries reports whether an apply has to send a claimant's value at p along: it is a part of an atomic field that Git names.
+func (w *objectReconcile) carries(p field.Path) bool {
+	whole, part := ownership.AtomicAncestor(w.owners, p)
+	_, named := field.ValueAt(w.snap.desired, whole)
+	return part && named && slices.ContainsFunc(w.input.Claims, func(c claim.Claim) bool { return c.Path.Equals(p) })
 }

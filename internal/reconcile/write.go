@@ -258,11 +258,11 @@ func (w *objectReconcile) storeResult() (recovered bool, err error) {
 }
 
 // withheldNow adds to what was withheld at the last apply the fields of Git that are withheld now: another process may have made that apply, or Git may have
-// named the field since, and when its claim or rule ends it is Git's again.
+// named the field since, and when its claim or rule ends it is Git's again. A claimant's part of an atomic field that Git names without it goes then.
 func (w *objectReconcile) withheldNow(before []field.Path) []field.Path {
 	out := slices.Clone(before)
 	for _, p := range w.input.CededPaths() {
-		if _, named := field.ValueAt(w.snap.desired, p); named && !slices.ContainsFunc(out, p.Equals) {
+		if _, named := field.ValueAt(w.snap.desired, p); (named || w.carries(p)) && !slices.ContainsFunc(out, p.Equals) {
 			out = append(out, p)
 		}
 	}

@@ -284,7 +284,7 @@ func (r *Result) releaseAll(in Input, ours ownership.Shape) {
 // release compares each field that Git names at p, and reports whether there is one that holds Git's value and is not ours. Parts of it may
 // be withheld still: a rule may have become narrower.
 func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bool) {
-	if d, found := unpaired(in, p); found {
+	if d, found := leftBehind(in, p, ours); found {
 		if !covered(r.Differences, d.Path) {
 			r.Differences = append(r.Differences, d)
 		}
@@ -304,21 +304,34 @@ func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bo
 	return freed
 }
 
-// unpaired returns the difference of the atomic list around a released path whose item is Git's, and live has not: the baseline may hold such a
-// list, so that nothing else shows it.
-func unpaired(in Input, p field.Path) (Difference, bool) {
-	if _, paired := in.pairs.InLive(p); paired || isWithin(in.Withheld, p) {
+// leftBehind returns the difference of the atomic field around a released path where live has at the path what Git does not name, or lacks the item of
+// Git's that the path is in: the baseline may hold the same, so that nothing else shows it, and no part of the field can be put right alone.
+func leftBehind(in Input, p field.Path, ours ownership.Shape) (Difference, bool) {
+	whole, part := ownership.AtomicAncestor(in.Owners, p)
+	if !part || isWithin(in.Withheld, p) {
 		return Difference{}, false
 	}
-	item := p
-	for len(item) > 0 && item[len(item)-1].Index == nil {
-		item = item[:len(item)-1]
-	}
-	if _, named := field.ValueAt(in.Desired, item); !named {
+	_, named := field.ValueAt(in.Desired, p)
+	at, paired := in.pairs.InLive(p)
+	if paired {
+		_, there := field.ValueAt(in.Live, at)
+		_, around := field.ValueAt(in.Desired, whole)
+		if named || !there || !around {
+			return Difference{}, false
+		}
+	} else if _, item := field.ValueAt(in.Desired, itemAround(p)); !item {
 		return Difference{}, false
 	}
-	list, _ := ownership.AtomicAncestor(in.Owners, p)
-	return difference(in, list)
+	d, ok := difference(in, whole)
+	return d, ok && !additive(d, ours)
+}
+
+// itemAround returns the path of the innermost item that a position on the path names.
+func itemAround(p field.Path) field.Path {
+	for len(p) > 0 && p[len(p)-1].Index == nil {
+		p = p[:len(p)-1]
+	}
+	return p
 }
 
 func pathsBelow(paths []field.Path, p field.Path) []field.Path {

@@ -2,6 +2,8 @@ package compare_test
 
 import (
 	"encoding/json"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -28,25 +30,26 @@ func ownedAs(t *testing.T, fields string) []ownership.Entry {
 	return owners
 }
 
-func pointed(t *testing.T, o object.Object, pointer string) field.Path {
-	t.Helper()
-	p, err := field.ParsePointer(pointer)
-	if err != nil {
-		t.Fatal(err)
+// pointed is the path of a pointer in which numbers are positions.
+func pointed(pointer string) field.Path {
+	var out field.Path
+	for token := range strings.SplitSeq(strings.TrimPrefix(pointer, "/"), "/") {
+		if i, err := strconv.Atoi(token); err == nil {
+			out = append(out, field.Element{Index: &i})
+			continue
+		}
+		out = append(out, field.NewPath(token)...)
 	}
-	at, _ := ownership.Resolve(p, o, nil)
-	if at == nil {
-		t.Fatalf("nothing is at %s", pointer)
-	}
-	return at
+	return out
 }
 
 const (
-	canary  = "apiVersion: example.com/v1\nkind: Router\nspec:\n  http:\n  "
-	stable  = "- route: [{host: web, weight: 100}, {host: web-canary, weight: 0}]"
-	shifted = "- route: [{host: web, weight: 80}, {host: web-canary, weight: 20}]"
-	header  = "- {name: header, route: [{host: web-canary}]}\n  "
-	ofList  = `{"f:spec": {"f:http": {}}}`
+	canary    = "apiVersion: example.com/v1\nkind: Router\nspec:\n  http:\n  "
+	stable    = "- route: [{host: web, weight: 100}, {host: web-canary, weight: 0}]"
+	selecting = "apiVersion: example.com/v1\nkind: Router\nspec:\n  selector: "
+	shifted   = "- route: [{host: web, weight: 80}, {host: web-canary, weight: 20}]"
+	header    = "- {name: header, route: [{host: web-canary}]}\n  "
+	ofList    = `{"f:spec": {"f:http": {}}}`
 )
 
 // TestWhatWasWithheldIsGitsWhenItsClaimEnds: truce itself has applied live's value of a part that was another's, so that live is as the last apply left it.
@@ -54,7 +57,7 @@ func TestWhatWasWithheldIsGitsWhenItsClaimEnds(t *testing.T) {
 	weights := []string{"/spec/http/0/route/0/weight", "/spec/http/0/route/1/weight"}
 	for name, c := range map[string]struct {
 		git, live, owned string
-		released         []string // of Git's object
+		released         []string // with the positions of Git's object
 		foreign          field.Path
 		want             []string
 	}{
@@ -65,13 +68,34 @@ func TestWhatWasWithheldIsGitsWhenItsClaimEnds(t *testing.T) {
 		"weights of a route that is none of live's": {
 			canary + stable, canary + "- {timeout: 1s, route: [{host: web-canary}]}\n  - {timeout: 2s, route: [{host: web}]}", ofList, weights, nil, []string{".spec.http"},
 		},
+		"a route of the claimant's": {
+			canary + stable, canary + header + stable, ofList, weights, field.NewPath("spec", "http"), []string{".spec.http"},
+		},
+		"weights that Git does not name": {
+			canary + "- route: [{host: web}, {host: web-canary}]", canary + shifted, ofList, weights, nil, []string{".spec.http"},
+		},
+		"a position that Git's list has not": {
+			canary + "- route: [{host: web}]", canary + "- route: [{host: web}]\n  - route: [{host: other}]", ofList, []string{"/spec/http/1"}, nil, nil,
+		},
+		"a key of the claimant's": {
+			selecting + "{app: web}", selecting + "{app: web, hash: a}", `{"f:spec": {"f:selector": {}}}`, []string{"/spec/selector/hash"}, nil, []string{".spec.selector"},
+		},
+		"a key of the claimant's that is gone": {
+			selecting + "{app: web}", selecting + "{app: web}", `{"f:spec": {"f:selector": {}}}`, []string{"/spec/selector/hash"}, nil, nil,
+		},
+		"a key beside those that have owners of their own": {
+			selecting + "{app: web}", selecting + "{app: web, hash: a}", `{"f:spec": {"f:selector": {"f:app": {}}}}`, []string{"/spec/selector/hash"}, nil, nil,
+		},
+		"what is in a map that Git only says to be there": {
+			selecting + "{}", selecting + "{hash: a}", `{"f:spec": {"f:selector": {}}}`, []string{"/spec/selector/hash"}, nil, nil,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			git, live, h := parse(t, c.git), parse(t, c.live), ownership.NewHasher()
 			owners := ownedAs(t, c.owned)
 			in := compare.Input{Desired: git, Live: live, Owners: owners, Hasher: h, Baseline: compare.NewBaseline(live, owners, h)}
 			for _, pointer := range c.released {
-				in.Released = append(in.Released, pointed(t, git, pointer))
+				in.Released = append(in.Released, pointed(pointer))
 			}
 			if c.foreign != nil {
 				in.Released = append(in.Released, append(c.foreign, field.KeyElement(map[string]any{"name": "header"}, []string{"name"})))
