@@ -93,10 +93,11 @@ func newStory(t *testing.T, f golden.Files) story {
 
 // answer is what the server made of the last apply, from which what was withheld was left out; a part of an atomic field had live's value.
 func answer(in decide.Input, settled object.Object, owners []ownership.Entry, withheld []field.Path) compare.ApplyResult {
-	sent := in.Desired.Clone()
+	git := in.Desired
 	if in.Previous != nil {
-		sent = in.Previous.Clone()
+		git = in.Previous
 	}
+	sent := git.Clone()
 	var parts []field.Path
 	for _, p := range append(in.CededPaths(), withheld...) {
 		if _, part := ownership.AtomicAncestor(owners, p); part {
@@ -106,7 +107,9 @@ func answer(in decide.Input, settled object.Object, owners []ownership.Entry, wi
 		field.RemoveValue(sent, p)
 	}
 	sent = compare.Overlay(sent, settled, parts)
-	return compare.ApplyResult{Sent: sent, Result: settled, Owners: owners, Native: desired.IsBuiltInGroup(sent.GVK().Group)}
+	return compare.ApplyResult{
+		Sent: sent, Result: settled, Owners: owners, Native: desired.IsBuiltInGroup(sent.GVK().Group), Desired: git, Withheld: in.CededPaths(),
+	}
 }
 
 // mutators are those of the story's admission configurations that match the object.

@@ -90,7 +90,9 @@ func (s *street) carry(t *testing.T, p decide.Plan) bool {
 	s.decide.Live, s.decide.Owners = answer, ownersOf(t, answer)
 	for _, step := range p.Steps {
 		if step.Verb == decide.Apply || step.Verb == decide.Create {
-			s.compare.Baseline = compare.NewBaseline(answer, s.decide.Owners, s.decide.Hasher)
+			s.compare.Baseline = compare.NewBaseline(answer, s.decide.Owners, s.decide.Hasher).WithRests(compare.ApplyResult{
+				Result: answer, Owners: s.decide.Owners, Desired: s.decide.Desired, Withheld: s.decide.CededPaths(),
+			}, s.decide.Hasher)
 			s.withheld = p.Withheld
 			s.decide.Changed, s.decide.Previous = false, nil
 		}

@@ -120,14 +120,14 @@ func (w *objectReconcile) baseline(ctx context.Context, in decide.Input) (compar
 	body := in.WithoutCeded(w.snap.desired)
 	if compare.MatchesDesired(body, w.live, w.owners) {
 		w.snap.state.foundApplied() // it was applied before, by a truce of which nothing but this is left
-		b := compare.NewBaseline(w.live, w.owners, w.engine.Hasher)
+		b := compare.NewBaseline(w.live, w.owners, w.engine.Hasher).WithRests(w.result(in, body, w.live, w.owners), w.engine.Hasher)
 		w.keep(b)
 		return b, nil
 	}
 	if w.snap.state.isChanged() && w.app.Policy.Mode == policy.Enforce && !w.snap.isUnrecorded() {
 		return compare.Baseline{}, nil
 	}
-	return w.predict(ctx, body)
+	return w.predict(ctx, in, body)
 }
 
 // unasked remembers that the server refuses dry runs of the object: then the fields that Git names are compared without one.
@@ -147,7 +147,7 @@ func (w *objectReconcile) outdated() bool {
 	return w.snap.state.phase == unapplied && w.app.Policy.Mode != policy.Enforce
 }
 
-func (w *objectReconcile) predict(ctx context.Context, body object.Object) (compare.Baseline, error) {
+func (w *objectReconcile) predict(ctx context.Context, in decide.Input, body object.Object) (compare.Baseline, error) {
 	predicted, err := w.access.Writer.Apply(ctx, apply.Apply{
 		Target: apply.Target{GVK: w.snap.gvk, ID: w.managed.id, UID: w.live.UID(), ResourceVersion: w.live.ResourceVersion()},
 		Body:   body, Manager: ownership.Manager, Force: apply.Take, DryRun: apply.Simulate,
@@ -159,7 +159,7 @@ func (w *objectReconcile) predict(ctx context.Context, body object.Object) (comp
 	if err != nil {
 		return compare.Baseline{}, err
 	}
-	b := w.answered(body, predicted, owners)
+	b := w.answered(in, body, predicted, owners)
 	w.keep(b)
 	return b, nil
 }

@@ -14,8 +14,15 @@ import (
 )
 
 // answered returns the baseline that the server's answer to an apply of the body gives.
-func (w *objectReconcile) answered(body, answer object.Object, owners []ownership.Entry) compare.Baseline {
-	return compare.ApplyResult{Sent: body, Result: answer, Owners: owners, Native: desired.IsBuiltInGroup(w.snap.gvk.Group)}.Baseline(w.engine.Hasher)
+func (w *objectReconcile) answered(in decide.Input, body, answer object.Object, owners []ownership.Entry) compare.Baseline {
+	return w.result(in, body, answer, owners).Baseline(w.engine.Hasher)
+}
+
+// result is what the server made of the body, of which the ceded paths are not Git's.
+func (w *objectReconcile) result(in decide.Input, body, answer object.Object, owners []ownership.Entry) compare.ApplyResult {
+	return compare.ApplyResult{
+		Sent: body, Result: answer, Owners: owners, Native: desired.IsBuiltInGroup(w.snap.gvk.Group), Desired: w.snap.desired, Withheld: in.CededPaths(),
+	}
 }
 
 // sentBody is what the plan's last apply sent.

@@ -129,7 +129,7 @@ func (w *objectReconcile) retake(ctx context.Context, in decide.Input) (compare.
 	if w.snap.previous != nil && w.app.Policy.Mode == policy.Enforce {
 		sent = w.snap.previous
 	}
-	b, err := w.predict(ctx, in.WithoutCeded(sent))
+	b, err := w.predict(ctx, in, in.WithoutCeded(sent))
 	switch {
 	case err == nil:
 		w.reopen()

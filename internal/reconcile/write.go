@@ -66,7 +66,7 @@ func (w *objectReconcile) executePlan(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	base := w.answered(w.sentBody(), answer, owners)
+	base := w.answered(w.input, w.sentBody(), answer, owners)
 	remembered := w.learn(base, answer, owners)
 	w.noteChange(answer)
 	w.announceCarried(base, answer)

@@ -14,10 +14,23 @@ import (
 type Baseline struct {
 	fields unique.Handle[string]
 	values []uint64
-	// mutated are the fields that admission gave another value than was sent. Most objects have none.
-	mutated []field.Path
-	known   bool
-	doubt   bool
+	known  bool
+	doubt  bool
+	*peculiar
+}
+
+// peculiar is what most baselines have not.
+type peculiar struct {
+	mutated []field.Path // the fields that admission gave another value than was sent
+	rests   []rest       // see WithRests
+}
+
+// mutatedPaths are the fields that admission gave another value than was sent.
+func (b Baseline) mutatedPaths() []field.Path {
+	if b.peculiar == nil {
+		return nil
+	}
+	return b.mutated
 }
 
 // NewBaseline takes the baseline from the server's answer to an apply, or from a live object that is known to be right.

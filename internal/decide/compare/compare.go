@@ -215,12 +215,12 @@ func onlyWithheld(in Input, d Difference) bool {
 		return false
 	}
 	sent, _ := field.ValueAt(Overlay(in.Desired, in.Live, parts), d.Path)
-	return semantics{in.Native}.same(d.Path, sent, d.Live.Reveal(), d.Kind != Missing)
+	return semantics{in.Native}.same(d.Path, sent, d.Live.Reveal(), d.Kind != Missing) && in.holdsRest(d.Path, parts)
 }
 
 // restored reports whether a field that admission had changed holds Git's value now.
 func restored(in Input, d Difference) bool {
-	return contains(in.Baseline.mutated, d.Path) && holdsGit(in, d)
+	return contains(in.Baseline.mutatedPaths(), d.Path) && holdsGit(in, d)
 }
 
 func contains(paths []field.Path, p field.Path) bool {

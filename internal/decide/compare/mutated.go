@@ -13,14 +13,19 @@ type ApplyResult struct {
 	Result object.Object     // the object that the server returned
 	Owners []ownership.Entry // of Result
 	Native bool              // it is one of Kubernetes' own kinds
+	// Desired is Git's object, of which the paths in Withheld are not Git's: Sent has live's values there, where they are parts of atomic fields.
+	Desired  object.Object
+	Withheld []field.Path
 }
 
 // Baseline returns the values that the server gave to what truce sent, and remembers the paths at which they are not the values that were
 // sent: managedFields are computed before mutating admission, so that what admission changes stays ours, with another value.
 func (a ApplyResult) Baseline(h ownership.Hasher) Baseline {
 	b := NewBaseline(a.Result, a.Owners, h)
-	b.mutated = a.mutated(ownership.ApplyEntry(a.Owners, ownership.Manager), b.values, h)
-	return b
+	if changed := a.mutated(ownership.ApplyEntry(a.Owners, ownership.Manager), b.values, h); len(changed) > 0 {
+		b.peculiar = &peculiar{mutated: changed}
+	}
+	return b.WithRests(a, h)
 }
 
 // mutated lists the paths that were sent with another value than the result has, topmost first.
@@ -40,14 +45,14 @@ func (a ApplyResult) mutated(ours ownership.Shape, result []uint64, h ownership.
 }
 
 // Mutated reports whether admission gave another value to a field than truce had sent.
-func (b Baseline) Mutated() bool { return len(b.mutated) > 0 }
+func (b Baseline) Mutated() bool { return len(b.mutatedPaths()) > 0 }
 
 // MutatedAt reports whether admission gave another value to this field, or to the whole that it is in.
-func (b Baseline) MutatedAt(p field.Path) bool { return isWithin(b.mutated, p) }
+func (b Baseline) MutatedAt(p field.Path) bool { return isWithin(b.mutatedPaths(), p) }
 
 // mutated reports the fields that admission changed in the last apply, and that still do not hold Git's value.
 func (r *Result) mutated(in Input) {
-	for _, p := range in.Baseline.mutated {
+	for _, p := range in.Baseline.mutatedPaths() {
 		if covered(r.Differences, p) || isWithin(in.Withheld, p) {
 			continue
 		}
