@@ -133,17 +133,7 @@ func CompareObject(in Input) (Result, error) {
 // withoutBaseline compares what Git names by itself. Of an atomic field of which only withheld parts differ, these are reported.
 func withoutBaseline(in Input) Result {
 	r := CompareWithoutBaseline(Pair{Desired: in.Desired, Live: in.Live, Owners: in.Owners, Native: in.Native})
-	var parts []field.Path
-	r.Differences = slices.DeleteFunc(r.Differences, func(d Difference) bool {
-		only := onlyWithheld(in, d)
-		if only {
-			parts = append(parts, pathsBelow(in.Withheld, d.Path)...)
-		}
-		return only
-	})
-	for _, p := range parts {
-		r.byValue(in, p)
-	}
+	r.divide(in, nil)
 	return r
 }
 

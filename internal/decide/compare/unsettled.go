@@ -6,6 +6,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/pairing"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -24,6 +25,8 @@ type Pair struct {
 	// Applied are the fields that the manager which applies Git owns in Live. With Expected, those that Git has dropped are reported.
 	Applied ownership.Shape
 	Added   []Addition // what live has that Git does not name
+	// Withheld are others' fields. Of an atomic field of which only such parts differ, these are reported.
+	Withheld []field.Path
 }
 
 // CompareWithoutBaseline compares a pair by the fields that Git names, in the order of the paths.
@@ -39,10 +42,35 @@ func CompareWithoutBaseline(in Pair) Result {
 	w.fields(nil, in.Desired, want, in.Live)
 	w.dropped()
 	w.mutated()
-	slices.SortFunc(w.found, func(a, b Difference) int { return a.Path.Compare(b.Path) })
 	r := Result{Differences: w.found}
+	r.divide(Input{
+		Desired: in.Desired, Live: in.Live, Owners: in.Owners, Native: in.Native, Withheld: in.Withheld, pairs: pairing.NewPairs(in.Desired, in.Live, in.Withheld),
+	}, in.Expected)
+	slices.SortFunc(r.Differences, func(a, b Difference) int { return a.Path.Compare(b.Path) })
 	r.add(in.Live, in.Added)
 	return r
+}
+
+// divide replaces the difference of an atomic field of which only withheld parts differ by those of the parts. Expected is the answer to a dry run, nil for
+// none.
+func (r *Result) divide(in Input, expected object.Object) {
+	var parts []field.Path
+	r.Differences = slices.DeleteFunc(r.Differences, func(d Difference) bool {
+		below := pathsBelow(in.Withheld, d.Path)
+		if len(below) == 0 || expected == nil && !onlyWithheld(in, d) {
+			return false
+		}
+		if expected != nil {
+			if sent, _ := field.ValueAt(Overlay(expected, in.Live, below), d.Path); !field.EqualValues(sent, d.Live.Reveal()) {
+				return false
+			}
+		}
+		parts = append(parts, below...)
+		return true
+	})
+	for _, p := range parts {
+		r.byValue(in, p)
+	}
 }
 
 // walker goes down what Git names. Git's object says where to look, want what should be there.

@@ -88,15 +88,18 @@ func (j Comparer) findings(s Subject) ([]decide.Finding, error) {
 	if s.Live != nil && s.Expected == nil {
 		pair.Live = canonical(s.Live)
 	}
+	in := decide.Input{
+		Desired: pair.Desired, Live: pair.Live, Owners: owners, Hasher: j.Hasher, Mutators: s.Mutators, Catalogue: claim.Builtin(),
+		Claims: j.Claims.On(s), Policy: policy.Policy{Mode: policy.Preview, Claims: j.cession(), Remediation: policy.Remediate, Additions: policy.AdditionsReport},
+	}
+	pair.Withheld = in.CededPaths()
 	compared := compare.CompareWithoutBaseline(pair)
 	if s.Live != nil && s.Expected == nil && s.Unasked == "" {
 		compared.Differences = append(compared.Differences, j.dropped(s, owners, compared.Differences)...)
 		slices.SortFunc(compared.Differences, func(a, b compare.Difference) int { return a.Path.Compare(b.Path) })
 	}
-	p := decide.JudgeObject(decide.Input{
-		Desired: pair.Desired, Live: pair.Live, Owners: owners, Compared: compared, Hasher: j.Hasher, Mutators: s.Mutators, Catalogue: claim.Builtin(),
-		Claims: j.Claims.On(s), Policy: policy.Policy{Mode: policy.Preview, Claims: j.cession(), Remediation: policy.Remediate, Additions: policy.AdditionsReport},
-	})
+	in.Compared = compared
+	p := decide.JudgeObject(in)
 	for i := range p.Findings {
 		p.Findings[i].Reason = explainReason(p.Findings[i])
 	}
