@@ -205,17 +205,26 @@ func (f *controllerFlags) complete(log io.Writer) (manager.Options, error) {
 	if o.Page, err = pageService(f.pageService, o.Listen); err != nil {
 		return o, err
 	}
-	if d := o.Election.Duration; d < leastLease || d%time.Second != 0 {
-		return o, usageError("--leader-elect-lease-duration %s: want whole seconds, %s or more", d, leastLease)
+	if o.Election, err = f.election(); err != nil {
+		return o, err
 	}
 	if f.localSources {
 		o.LocalSources = controller.AllowLocal
 	}
-	if !f.elect {
-		o.Election = leader.Election{}
-	}
 	o.Log, err = newLogger(log, f.level, f.logForm)
 	return o, err
+}
+
+// election says which Lease is held; the zero value is for none.
+func (f *controllerFlags) election() (leader.Election, error) {
+	e := f.options.Election
+	if e.Duration < leastLease || e.Duration%time.Second != 0 {
+		return e, usageError("--leader-elect-lease-duration %s: want whole seconds, %s or more", e.Duration, leastLease)
+	}
+	if !f.elect {
+		return leader.Election{}, nil
+	}
+	return e, nil
 }
 
 func (f *controllerFlags) connectKeyService(o *manager.Options) error {
