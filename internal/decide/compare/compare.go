@@ -255,15 +255,15 @@ func isListItem(p field.Path) bool { return len(p) > 0 && p[len(p)-1].Key != nil
 // releaseAll compares the released paths. What our entry still owns as the last apply has left it was another's then, and truce has applied its value: who
 // wrote that is not recorded.
 func (r *Result) releaseAll(in Input, ours ownership.Shape) {
-	known := len(r.Differences)
+	known := slices.Clone(r.Differences)
 	for _, p := range in.Released {
 		if r.release(in, p, ours) {
 			r.Released = append(r.Released, p)
 		}
 	}
-	for i, d := range r.Differences[known:] {
-		if ours.Under(d.Path) {
-			r.Differences[known+i].Writer = ownership.Writer{
+	for i, d := range r.Differences {
+		if ours.Under(d.Path) && !slices.ContainsFunc(known, func(k Difference) bool { return k.Path.Equals(d.Path) }) {
+			r.Differences[i].Writer = ownership.Writer{
 				Manager: ownership.Manager, Evidence: ownership.Unknown,
 				Because: []string{"managedFields: " + ownership.Manager + " holds the value that was live when the field was another's"},
 			}
@@ -275,9 +275,7 @@ func (r *Result) releaseAll(in Input, ours ownership.Shape) {
 // be withheld still: a rule may have become narrower.
 func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bool) {
 	if d, found := leftBehind(in, p, ours); found {
-		if !covered(r.Differences, d.Path) {
-			r.Differences = append(r.Differences, d)
-		}
+		r.widen(in, d)
 		return false
 	}
 	want, named := field.ValueAt(in.Desired, p)
@@ -292,6 +290,18 @@ func (r *Result) release(in Input, p field.Path, ours ownership.Shape) (freed bo
 		freed = freed || !covered(r.Differences, q) && !ours.Under(q)
 	}
 	return freed
+}
+
+// widen reports an atomic field, in place of its parts that are another's: they say nothing of the rest. Where the field is reported, what it is in, or a part
+// of Git's, that corrects it as a whole.
+func (r *Result) widen(in Input, d Difference) {
+	isAnothers := func(o Difference) bool {
+		return field.HasPrefix(o.Path, d.Path) && !o.Path.Equals(d.Path) && isWithin(in.Withheld, o.Path)
+	}
+	rest := slices.DeleteFunc(slices.Clone(r.Differences), isAnothers)
+	if !covered(rest, d.Path) {
+		r.Differences = append(rest, d)
+	}
 }
 
 // leftBehind returns the difference of the atomic field around a released path where live has at the path what Git does not name, or lacks the item of

@@ -60,34 +60,38 @@ func TestWhatWasWithheldIsGitsWhenItsClaimEnds(t *testing.T) {
 		released         []string // with the positions of Git's object
 		foreign          field.Path
 		want             []string
+		withheld         []string // with the positions of Git's object: another's still
 	}{
 		"weights beside a route of the claimant's": {
 			canary + stable, canary + header + shifted, ofList, weights, field.NewPath("spec", "http"),
-			[]string{".spec.http[0].route[0].weight", ".spec.http[0].route[1].weight"},
+			[]string{".spec.http[0].route[0].weight", ".spec.http[0].route[1].weight"}, nil,
 		},
 		"weights of a route that is none of live's": {
-			canary + stable, canary + "- {timeout: 1s, route: [{host: web-canary}]}\n  - {timeout: 2s, route: [{host: web}]}", ofList, weights, nil, []string{".spec.http"},
+			canary + stable, canary + "- {timeout: 1s, route: [{host: web-canary}]}\n  - {timeout: 2s, route: [{host: web}]}", ofList, weights, nil, []string{".spec.http"}, nil,
 		},
 		"a route of the claimant's": {
-			canary + stable, canary + header + stable, ofList, weights, field.NewPath("spec", "http"), []string{".spec.http"},
+			canary + stable, canary + header + stable, ofList, weights, field.NewPath("spec", "http"), []string{".spec.http"}, nil,
+		},
+		"a route of the claimant's, beside weights that are another's still": {
+			canary + stable, canary + header + shifted, ofList, nil, field.NewPath("spec", "http"), []string{".spec.http"}, weights,
 		},
 		"weights that Git does not name": {
-			canary + "- route: [{host: web}, {host: web-canary}]", canary + shifted, ofList, weights, nil, []string{".spec.http"},
+			canary + "- route: [{host: web}, {host: web-canary}]", canary + shifted, ofList, weights, nil, []string{".spec.http"}, nil,
 		},
 		"a position that Git's list has not": {
-			canary + "- route: [{host: web}]", canary + "- route: [{host: web}]\n  - route: [{host: other}]", ofList, []string{"/spec/http/1"}, nil, nil,
+			canary + "- route: [{host: web}]", canary + "- route: [{host: web}]\n  - route: [{host: other}]", ofList, []string{"/spec/http/1"}, nil, nil, nil,
 		},
 		"a key of the claimant's": {
-			selecting + "{app: web}", selecting + "{app: web, hash: a}", `{"f:spec": {"f:selector": {}}}`, []string{"/spec/selector/hash"}, nil, []string{".spec.selector"},
+			selecting + "{app: web}", selecting + "{app: web, hash: a}", `{"f:spec": {"f:selector": {}}}`, []string{"/spec/selector/hash"}, nil, []string{".spec.selector"}, nil,
 		},
 		"a key of the claimant's that is gone": {
-			selecting + "{app: web}", selecting + "{app: web}", `{"f:spec": {"f:selector": {}}}`, []string{"/spec/selector/hash"}, nil, nil,
+			selecting + "{app: web}", selecting + "{app: web}", `{"f:spec": {"f:selector": {}}}`, []string{"/spec/selector/hash"}, nil, nil, nil,
 		},
 		"a key beside those that have owners of their own": {
-			selecting + "{app: web}", selecting + "{app: web, hash: a}", `{"f:spec": {"f:selector": {"f:app": {}}}}`, []string{"/spec/selector/hash"}, nil, nil,
+			selecting + "{app: web}", selecting + "{app: web, hash: a}", `{"f:spec": {"f:selector": {"f:app": {}}}}`, []string{"/spec/selector/hash"}, nil, nil, nil,
 		},
 		"what is in a map that Git only says to be there": {
-			selecting + "{}", selecting + "{hash: a}", `{"f:spec": {"f:selector": {}}}`, []string{"/spec/selector/hash"}, nil, nil,
+			selecting + "{}", selecting + "{hash: a}", `{"f:spec": {"f:selector": {}}}`, []string{"/spec/selector/hash"}, nil, nil, nil,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -96,6 +100,9 @@ func TestWhatWasWithheldIsGitsWhenItsClaimEnds(t *testing.T) {
 			in := compare.Input{Desired: git, Live: live, Owners: owners, Hasher: h, Baseline: compare.NewBaseline(live, owners, h)}
 			for _, pointer := range c.released {
 				in.Released = append(in.Released, pointed(pointer))
+			}
+			for _, pointer := range c.withheld {
+				in.Withheld = append(in.Withheld, pointed(pointer))
 			}
 			if c.foreign != nil {
 				in.Released = append(in.Released, append(c.foreign, field.KeyElement(map[string]any{"name": "header"}, []string{"name"})))
