@@ -68,6 +68,9 @@ func (r *renderer) text(text string, escape func(string) string) (string, error)
 	if !r.secrets && namesSecrets(text) {
 		return "", errSecretHere
 	}
+	if usesSecretsOtherwise(text) {
+		return "", errSecretKey
+	}
 	ofOthers := func(s string) string { return escape(route.WithoutMarks(s)) }
 	printed := 0
 	secrets := secretsIn(text, &printed)

@@ -16,6 +16,7 @@ var (
 
 var (
 	errSecretHere = errors.New(".secrets is for webhook.NAME.path and webhook.NAME.body alone: other texts are kept, and people read them")
+	errSecretKey  = errors.New(".secrets is named without a key: write {{.secrets.KEY}}, or {{index .secrets \"KEY\"}}")
 	errSecretUsed = errors.New(".secrets: a value is known when it is sent, and goes into the text as it is: no function or comparison has it")
 )
 
@@ -23,6 +24,16 @@ var (
 func namesSecrets(text string) bool {
 	for _, a := range action.FindAllString(text, -1) {
 		if namedSecret.MatchString(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// usesSecretsOtherwise reports whether a template names .secrets without a key, as in {{with .secrets}}: which of them it prints is not known before it does.
+func usesSecretsOtherwise(text string) bool {
+	for _, a := range action.FindAllString(text, -1) {
+		if namesSecrets(secretKey.ReplaceAllString(a, "")) {
 			return true
 		}
 	}
