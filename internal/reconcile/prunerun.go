@@ -137,14 +137,16 @@ func (s *pruneRun) execute(ctx context.Context, saved *inventory.Record, left []
 
 // isStillDue reports whether the object waits for approval, or for what is deleted before it.
 func (s *pruneRun) isStillDue(id object.ID) bool {
-	return (s.plan.Held != "" || s.order != awaitNothing) && slices.Contains(s.rest(), id)
+	return (s.plan.Held != "" || s.order != awaitNothing) && slices.Contains(s.plan.Delete, id) && !s.hasDeleted(id)
+}
+
+func (s *pruneRun) hasDeleted(id object.ID) bool {
+	return slices.ContainsFunc(s.deleted, func(e inventory.Entry) bool { return e.ID == id })
 }
 
 // rest is what the plan deletes and the run has not.
 func (s *pruneRun) rest() []object.ID {
-	return slices.DeleteFunc(slices.Clone(s.plan.Delete), func(id object.ID) bool {
-		return slices.ContainsFunc(s.deleted, func(e inventory.Entry) bool { return e.ID == id })
-	})
+	return slices.DeleteFunc(slices.Clone(s.plan.Delete), s.hasDeleted)
 }
 
 // recordWithin is how long a record that must not be lost is written on when the time of its run is over, or the process ends. No write outlives the lease.
