@@ -35,15 +35,23 @@ type storing struct {
 	refused int // writes of more
 }
 
+// answersDiscovery answers which kinds there are, Kustomizations alone, and reports whether that was asked.
+func answersDiscovery(w http.ResponseWriter, q *http.Request) bool {
+	if q.Method != http.MethodGet {
+		return false
+	}
+	_ = json.NewEncoder(w).Encode(map[string]any{ // the test sees what comes of it
+		"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(q.URL.Path, "/apis/"),
+		"resources": []any{map[string]any{"name": "kustomizations", "kind": "Kustomization", "namespaced": true, "verbs": []string{"patch"}}},
+	})
+	return true
+}
+
 func (s *storing) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	if q.Method == http.MethodGet {
-		_ = json.NewEncoder(w).Encode(map[string]any{ // the test sees what comes of it
-			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(q.URL.Path, "/apis/"),
-			"resources": []any{map[string]any{"name": "kustomizations", "kind": "Kustomization", "namespaced": true, "verbs": []string{"patch"}}},
-		})
+	if answersDiscovery(w, q) {
 		return
 	}
 	var ops []struct{ Value map[string]any }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -40,11 +39,7 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
-	if q.Method == http.MethodGet {
-		_ = json.NewEncoder(w).Encode(map[string]any{ // the test sees what comes of it
-			"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": strings.TrimPrefix(q.URL.Path, "/apis/"),
-			"resources": []any{map[string]any{"name": "kustomizations", "kind": "Kustomization", "namespaced": true, "verbs": []string{"patch"}}},
-		})
+	if answersDiscovery(w, q) {
 		return
 	}
 	var ops []struct{ Value object.Object }

@@ -31,27 +31,27 @@ func (Applications) News(before, now object.Object) []notify.Event {
 	reader.DecodeStatus(object.Object{"status": map[string]any(before)}, &had)
 	reader.DecodeStatus(object.Object{"status": map[string]any(now)}, &is)
 	var out []notify.Event
-	tell := func(n notify.Event) {
+	add := func(n notify.Event) {
 		n.Revision = oneText(is.Sync.Revision, is.Sync.Revisions)
 		out = append(out, n)
 	}
 	if had.Sync.Status != is.Sync.Status {
-		tell(notify.Event{Severity: notify.Info, Reason: resourceUpdated, Text: "Updated sync status: " + transition(had.Sync.Status, is.Sync.Status)})
+		add(notify.Event{Severity: notify.Info, Reason: resourceUpdated, Text: "Updated sync status: " + transition(had.Sync.Status, is.Sync.Status)})
 	}
 	if n, isNew := comparisonNews(had, is); isNew {
 		out = append(out, n)
 	}
 	if text := healthNews(had.Health, is.Health); text != "" {
-		tell(notify.Event{Severity: healthSeverity(is.Health.Status), Reason: resourceUpdated, Text: text})
+		add(notify.Event{Severity: healthSeverity(is.Health.Status), Reason: resourceUpdated, Text: text})
 	}
 	if o := is.OperationState; before == nil && hasFailed(o) && isOvertaken(is) {
-		tell(notify.Event{Severity: notify.Info, Reason: compared, Text: overtaken + o.Message})
+		add(notify.Event{Severity: notify.Info, Reason: compared, Text: overtaken + o.Message})
 	} else if operationEnded(had, is) {
 		n := notify.Event{Severity: notify.Info, Reason: operationCompleted, Text: "Sync operation" + revisionSuffix(o) + " succeeded"}
 		if hasFailed(o) {
 			n = notify.Event{Severity: notify.Error, Reason: operationCompleted, Text: fmt.Sprintf("Sync operation%s failed: %s", revisionSuffix(o), o.Message)}
 		}
-		tell(n)
+		add(n)
 	}
 	return out
 }
