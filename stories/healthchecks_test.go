@@ -169,6 +169,36 @@ func TestAFailedObjectThatIsDeletedIsCreatedAgain(t *testing.T) {
 	w.await(conf, func(o *unstructured.Unstructured) bool { return value(o, "k") == "1" })
 }
 
+// TestWhatIsTriedOnAFailedObjectIsHeld: also while it rolls out, when nothing says that it fails.
+func TestWhatIsTriedOnAFailedObjectIsHeld(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, late("web", `sandbox.truce.dev/crash: "true"`, ""))
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
+	t.Log(w.fails("app", "CrashLoopBackOff: container c of pod web-"))
+	web := w.Watch(t, deployments, w.ns, "web")
+	template := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"sandbox.truce.dev/crash": "false", "sandbox.truce.dev/ready": "never"}}}
+	w.patch(deployments, "web", map[string]any{"spec": map[string]any{"template": template}}, "kubectl-edit")
+	tried := func(o *unstructured.Unstructured) bool {
+		value, _, _ := unstructured.NestedString(o.Object, "spec", "template", "metadata", "annotations", "sandbox.truce.dev/crash")
+		return value == "false"
+	}
+	w.condition("app", "Drifted", func(c map[string]any, _ *unstructured.Unstructured) bool {
+		return c["status"] == "True" && contains(c["message"], "sandbox.truce.dev/crash")
+	})
+	w.await(web, func(o *unstructured.Unstructured) bool {
+		n, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+		return tried(o) && n == o.GetGeneration() && strings.Contains(fmt.Sprint(o.Object["status"]), "ProgressDeadlineExceeded")
+	})
+	wasTried := false
+	for _, v := range web.Values() {
+		if wasTried && !tried(v.Object) {
+			t.Errorf("it was put back at version %s", v.Object.GetResourceVersion())
+		}
+		wasTried = wasTried || tried(v.Object)
+	}
+	w.edit("app/web.yaml", `"true"`, `"false"`)
+	w.ready("app")
+}
+
 // TestDriftThatBreaksTheHealthIsCorrected: here it is left for a while, in which the health check fails because of it.
 func TestDriftThatBreaksTheHealthIsCorrected(t *testing.T) {
 	w := newWorld(t, policy.Policy{}, late("web", `sandbox.truce.dev/crash: "false"`, ""))

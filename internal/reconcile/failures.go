@@ -10,8 +10,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// failures are the objects of apps that say themselves that they failed, and since when: an app that waits for health corrects no drift that
-// began later. Its lock is held across no other one.
+// failures are the objects of apps that said themselves that they failed, and have not worked since, and since when: an app that waits for health
+// corrects no drift that began later. Its lock is held across no other one.
 type failures struct {
 	mu      sync.Mutex
 	since   sinces
@@ -29,7 +29,21 @@ func (f *failures) note(key app.Key, id object.ID, code health.Code, now time.Ti
 	defer f.mu.Unlock()
 	f.begin()
 	f.unready.set(key, id, timeWhere(code.IsAwaited(), now))
+	if code == health.Progressing || code == health.Unknown {
+		return // neither has failed nor works: a container that crashes runs for a moment each time, and what a person tries has to roll out
+	}
 	if f.since.set(key, id, timeWhere(code == health.Degraded, now)) {
+		f.changed[key] = true
+	}
+}
+
+// renew takes in that Git's change of an object was applied, or that it was created again: what it did before says nothing of what it does now.
+func (f *failures) renew(key app.Key, id object.ID, code health.Code, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begin()
+	if f.since.set(key, id, time.Time{}) {
+		f.since.set(key, id, timeWhere(code == health.Degraded, now))
 		f.changed[key] = true
 	}
 }
@@ -144,7 +158,7 @@ func (e *Engine) failureOf(a app.App) health.Failure {
 	}
 	for id, since := range e.failures.of(a.Key) {
 		now, checks := e.checkedHealth(a, id)
-		if !checks || now.Code != health.Degraded {
+		if !checks || !now.Code.IsAwaited() {
 			continue
 		}
 		if !a.FailedSince.IsZero() && a.FailedSince.Before(since) { // an earlier process has seen it

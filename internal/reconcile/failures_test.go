@@ -59,6 +59,30 @@ func TestAFailedObjectThatIsGoneFailsNoMore(t *testing.T) {
 	}
 }
 
+// TestAFailureLastsUntilTheObjectWorks: not until it merely tries again. What Git changes of it is judged from then on.
+func TestAFailureLastsUntilTheObjectWorks(t *testing.T) {
+	for code, want := range map[health.Code]bool{
+		health.Progressing: true, health.Unknown: true, health.Degraded: true, health.Healthy: false, health.Suspended: false, health.Missing: false,
+	} {
+		e, a, managed := failingApp(nil)
+		web := managed("web")
+		web.keepStatus(e, health.Status{Code: code})
+		if since, fails := e.failures.of(a.Key)[web.id]; fails != want || fails && !since.Equal(time.Unix(0, 0)) {
+			t.Errorf("%s: it fails: %t, since %s", code, fails, since)
+		}
+		if got := e.failureOf(a).ID == web.id; got != want {
+			t.Errorf("%s: drift is held because of it: %t", code, got)
+		}
+		if got := e.failures.takeChanged(a.Key); got == want {
+			t.Errorf("%s: what is held is judged again: %t", code, got)
+		}
+		e.failures.renew(a.Key, web.id, code, time.Unix(9, 0))
+		if since, fails := e.failures.of(a.Key)[web.id]; fails != (code == health.Degraded) || fails && !since.Equal(time.Unix(9, 0)) {
+			t.Errorf("%s, and Git's change is applied: it fails: %t, since %s", code, fails, since)
+		}
+	}
+}
+
 // TestWhichFailureHoldsTheDriftOfAnObject: the first of the app's; of a failed object that was deleted its own, whatever else had failed before it.
 func TestWhichFailureHoldsTheDriftOfAnObject(t *testing.T) {
 	for _, c := range []struct {

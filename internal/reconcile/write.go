@@ -123,6 +123,9 @@ func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, own
 		r.baseline = base
 	}
 	if w.sent() {
+		if r.state.isChanged() {
+			e.failures.renew(r.owner, r.id, r.health.Code, e.Now())
+		}
 		r.state.apply()
 		r.isReplaced = false
 		r.previous = object.Packed{}
@@ -149,6 +152,7 @@ func (r *managedObject) observed(o object.Object, e *Engine) bool {
 	if uid := o.UID(); uid == r.appliedUID {
 		r.uid = r.appliedUID // no second copy
 	} else if uid != r.uid {
+		e.failures.renew(r.owner, r.id, health.Unknown, e.Now())
 		r.uid = uid
 	}
 	r.version = versionOf(o)
