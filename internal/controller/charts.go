@@ -108,7 +108,7 @@ func (c *Controller) chartArtifact(ctx context.Context, s dialect.Source) (sourc
 	}
 	next, err := s.Chart.Of(from)
 	if err != nil {
-		return source.Artifact{}, fmt.Errorf("%s: %w", s.Key, err)
+		return source.Artifact{}, err
 	}
 	c.mu.RLock()
 	defer c.mu.RUnlock()

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -282,10 +283,13 @@ func digitsOf(revision string) string {
 }
 
 // chartDirectory is the directory of the chart: of an archive the one that has the chart, else the app's path and no other: where that has no chart, another
-// chart of the source is not what was asked for, and would take the place of the release.
+// chart of the source is not what was asked for, and would take the place of the release. A packaged chart may lie there instead.
 func chartDirectory(files source.Tree, a app.App) (string, error) {
 	if a.Release.Packed {
 		return chartfile.DirectoryOf(files)
+	}
+	if info, err := fs.Stat(files, a.Path); err == nil && info.Mode().IsRegular() {
+		return a.Path, nil
 	}
 	return a.Path, layout.CheckDirectory(files, a.Path)
 }

@@ -28,6 +28,7 @@ func TestAChartIsSearchedForInAnArchiveAlone(t *testing.T) {
 		"the top of a repository":            {files: of("Chart.yaml", "api/Chart.yaml"), path: ".", want: "."},
 		"the chart was moved to a directory": {files: of("api/Chart.yaml", "web/Chart.yaml"), path: ".", want: "."},
 		"a directory of a repository":        {files: of("api/Chart.yaml", "web/Chart.yaml"), path: "web", want: "web"},
+		"a packaged chart":                   {files: of("charts/web-1.0.0.tgz"), path: "charts/web-1.0.0.tgz", want: "charts/web-1.0.0.tgz"},
 		"a directory that is gone":           {files: of("api/Chart.yaml"), path: "web", want: "the path does not exist"},
 		"an archive":                         {files: of("web/Chart.yaml", "web/charts/api/Chart.yaml"), path: ".", packed: true, want: "web"},
 		"an archive with the chart on top":   {files: of("Chart.yaml", "charts/api/Chart.yaml"), path: ".", packed: true, want: "."},

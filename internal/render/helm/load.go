@@ -21,22 +21,13 @@ import (
 // chartFile is the file that makes a directory a chart.
 const chartFile = "Chart.yaml"
 
-// loadChart reads the chart of a directory, with the charts in its directory charts.
+// loadChart reads the chart of a directory, or of the archive that lies at the path, with the charts in its directory charts.
 func loadChart(r render.Request) (*chartv2.Chart, error) {
-	switch _, err := fs.Stat(r.Files, path.Join(r.Path, chartFile)); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, &render.Error{File: r.Path, Err: fmt.Errorf("no Helm chart: it has no %s", chartFile)}
-	case err != nil:
-		return nil, &render.Error{File: r.Path, Err: err}
-	}
-	w := walk{request: r, left: archive.MaxDecompressedChartSize}
-	if err := w.rules(); err != nil {
+	files, err := chartFiles(r)
+	if err != nil {
 		return nil, err
 	}
-	if err := w.directory(""); err != nil {
-		return nil, err
-	}
-	chart, err := loader.LoadFiles(w.files)
+	chart, err := loader.LoadFiles(files)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +45,40 @@ func loadChart(r render.Request) (*chartv2.Chart, error) {
 		chart.Metadata.Version = version + "+" + m
 	}
 	return chart, nil
+}
+
+func chartFiles(r render.Request) ([]*archive.BufferedFile, error) {
+	switch info, err := fs.Stat(r.Files, r.Path); {
+	case err == nil && info.Mode().IsRegular():
+		return packagedFiles(r)
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, err
+	}
+	switch _, err := fs.Stat(r.Files, path.Join(r.Path, chartFile)); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("no Helm chart: it has no %s", chartFile)
+	case err != nil:
+		return nil, err
+	}
+	w := walk{request: r, left: archive.MaxDecompressedChartSize}
+	if err := w.rules(); err != nil {
+		return nil, err
+	}
+	err := w.directory("")
+	return w.files, err
+}
+
+// packagedFiles are those of a chart that helm package has made.
+func packagedFiles(r render.Request) ([]*archive.BufferedFile, error) {
+	data, err := render.ReadFile(r.Files, r.Path, r.Limits.FileBytes)
+	if err != nil {
+		return nil, err
+	}
+	files, err := archive.LoadArchiveFiles(bytes.NewReader(data))
+	if err != nil {
+		return nil, fmt.Errorf("no packaged Helm chart: %w", err)
+	}
+	return files, nil
 }
 
 // walk collects the files of a chart's directory as Helm does: without those of .helmignore, within the size of a chart.

@@ -1,6 +1,6 @@
 // Package chartfile answers: which Helm chart is in a directory of a source's files, and what does it say of itself?
 //
-// In: an artifact, and the directory, values files and strategy that a HelmChart names.
+// In: an artifact, and the directory or packaged chart, values files and strategy that a HelmChart names.
 // Out: what Chart.yaml says; the artifact of the HelmChart, over the same files.
 // Promise: no file is written or copied; what is not a chart is an error with Flux's reason; a Chart.yaml is read up to 1 MiB.
 // Not here: which chart an app names (dialect/flux), what its templates render (render/helm).
@@ -65,10 +65,14 @@ func DirectoryOf(files fs.FS) (string, error) {
 	return found, nil
 }
 
-// ReadMetadata reads the Chart.yaml of a directory.
+// ReadMetadata reads the Chart.yaml of a directory, or of the packaged chart that lies there.
 func ReadMetadata(files fs.FS, dir string) (Metadata, error) {
 	name := path.Join(dir, FileName)
-	text, err := readFile(files, name)
+	read := readFile
+	if isPackaged(files, dir) {
+		read = readPackaged
+	}
+	text, err := read(files, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return Metadata{}, refusal(source.ChartReference, "there is no chart in %q: it has no %s", dir, FileName)
@@ -105,7 +109,7 @@ func readFile(files fs.FS, name string) ([]byte, error) {
 type Choice struct {
 	// From is the source that the chart is of, with the chart's name and version where it is of a repository of charts.
 	From app.SourceKey
-	// Directory is the chart's in a source of files; empty for the one chart of an archive.
+	// Directory is the chart's in a source of files, or the packaged chart there; empty for the one chart of an archive.
 	Directory string
 	// Values are files that replace the chart's own values: from the top of a source of files, or from the chart's directory in an archive.
 	Values []string

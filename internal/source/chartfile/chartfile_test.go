@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/charttest"
 )
 
 // files is a tree whose sums are its contents.
@@ -39,6 +40,9 @@ func artifactOf(version string) source.Artifact {
 		"versionless/Chart.yaml":      {Data: []byte("name: a\nversion: first")},
 		"large/Chart.yaml":            {Data: []byte(strings.Repeat("#", longestFile+1))},
 		"empty/README.md":             {},
+		"web.tgz":                     {Data: charttest.Package("web", version, map[string]string{"charts/web/Chart.yaml": "name: none"})},
+		"none.tgz":                    {Data: charttest.Package("web", version, map[string]string{"Chart.yaml": "name: ["})},
+		"other.tgz":                   {Data: []byte("none")},
 	}}}
 }
 
@@ -68,6 +72,9 @@ func TestTheArtifactOfAHelmChart(t *testing.T) {
 		"a values file that is not there": {choice: Choice{Directory: "charts/web", Values: []string{"a.yaml"}}, reason: source.ValuesFiles},
 		"one that is left out":            {choice: Choice{Directory: "charts/web", Values: []string{"a.yaml", "prod.yaml"}, SkipMissing: true}, revision: "1.2.3+0", values: in[1:]},
 		"a values file that is no file":   {choice: Choice{Directory: "charts/web", Values: []string{"charts"}}, reason: source.ValuesFiles},
+		"a packaged chart":                {choice: Choice{Directory: "web.tgz", ByRevision: true, Values: in[1:], Generation: 2}, revision: "1.2.3+0123456789ab.2", values: in[1:]},
+		"a packaged one that is broken":   {choice: Choice{Directory: "none.tgz"}, reason: source.ChartReference},
+		"a file that is no packaged one":  {choice: Choice{Directory: "other.tgz"}, reason: source.ChartReference},
 		"a directory that is no chart":    {choice: Choice{Directory: "empty"}, reason: source.ChartReference},
 		"a directory that is not there":   {choice: Choice{Directory: "nowhere"}, reason: source.ChartReference},
 		"a Chart.yaml that is no YAML":    {choice: Choice{Directory: "broken"}, reason: source.ChartReference},

@@ -101,7 +101,11 @@ type lock struct {
 }
 
 // MissingDependencies returns the dependencies of the chart in dir that are not in its directory charts: as its lock file has them, where there is one.
+// A packaged chart is taken as it is, as in Flux.
 func MissingDependencies(files fs.FS, dir string) ([]Dependency, error) {
+	if isPackaged(files, dir) {
+		return nil, nil
+	}
 	var of manifest
 	if err := readYAML(files, path.Join(dir, FileName), &of); err != nil {
 		return nil, err
@@ -129,15 +133,20 @@ func MissingDependencies(files fs.FS, dir string) ([]Dependency, error) {
 	case !errors.Is(err, fs.ErrNotExist):
 		return nil, err
 	}
+	return missing, checkAll(missing, wanted)
+}
+
+// checkAll refuses dependencies that a file of the chart names if one of them does not say where a chart is, or there are too many.
+func checkAll(missing []Dependency, in string) error {
 	if len(missing) > mostDependencies {
-		return nil, fmt.Errorf("%s names more than %d dependencies that are not in charts/", wanted, mostDependencies)
+		return fmt.Errorf("%s names more than %d dependencies that are not in charts/", in, mostDependencies)
 	}
 	for _, d := range missing {
 		if err := d.check(); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return missing, nil
+	return nil
 }
 
 // checkDependencies refuses a chart whose files show that what it depends on cannot be brought. Repositories are not asked.

@@ -109,6 +109,9 @@ func newInput(a source.Artifact) (input, error) {
 	if a.Chart.Name == "" {
 		return in, nil
 	}
+	if _, err := files.At(a.Chart.Directory); err == nil {
+		return input{}, fmt.Errorf("the chart is packaged in %s: copy that from the source of the HelmChart, with the strategy Extract", a.Chart.Directory)
+	}
 	in.within, in.as = a.Chart.Directory, a.Chart.Name
 	var kept []tree.Entry
 	for _, e := range in.entries {
