@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -86,5 +87,59 @@ func TestStateLiesOutsideOfTheTenantsNamespace(t *testing.T) {
 	}
 	if len(requests) == 0 {
 		t.Error("no request was made with the account: the story is about nothing")
+	}
+}
+
+// TestTheStateOfAnInstallationIsMovedByTheStepsOfUpgrade follows docs/upgrade.md: the next process knows the objects, prunes nothing in its first run and says so,
+// and goes on when nothing is left of its state in the former namespace.
+func TestTheStateOfAnInstallationIsMovedByTheStepsOfUpgrade(t *testing.T) {
+	w := offWorld(t, "-- app/a.yaml --\n"+configMap("a")+"\n-- app/b.yaml --\n"+configMap("b")+"\n")
+	program, home, dir := buildTruce(t), w.Namespace(t), t.TempDir()
+	controller := func(flags ...string) (end func()) {
+		p, err := startProcess(filepath.Join(dir, "log"), program, append([]string{"controller", "--kubeconfig", w.Kubeconfig, "--cache-dir", dir, "--leader-elect",
+			"--listen", "127.0.0.1:0", "--local-sources", "--namespace", w.ns}, flags...)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if err := p.signal(syscall.SIGTERM); err != nil {
+				t.Error(err)
+			}
+			<-p.ended
+			if t.Failed() {
+				t.Log(p.said())
+			}
+		}
+	}
+	has := func(what string) bool { return w.kubectl("get", what, "--ignore-not-found", "-o", "name") != "" }
+	end := controller()
+	w.app("app", "./app", defaultSpec)
+	w.ready("app")
+	uid := w.kubectl("get", "configmap/a", "-o", "jsonpath={.metadata.uid}")
+	end()
+	w.repo.Remove("app/b.yaml")
+
+	end = controller("--runtime-namespace", home)
+	defer func() { w.removeApps(); end() }()
+	w.condition("app", "Ready", func(c map[string]any, _ *unstructured.Unstructured) bool {
+		return contains(c["message"], "nothing is pruned in this run: the app's inventory is not verified")
+	})
+	if !has("configmap/b") {
+		t.Error("the first run has pruned by an inventory whose key it does not have")
+	}
+	w.saysOf(w.truce(), 0, "reconcile kustomization app")
+	w.ready("app")
+	w.until("b to be pruned", func() bool { return !has("configmap/b") })
+	former := []string{"lease/truce-controller", "configmap/truce-controller", "configmap/truce-claims", "secret/truce-inventory-key", "secret/truce-page"}
+	w.kubectl(append([]string{"delete", "--ignore-not-found"}, former...)...)
+	w.edit("app/a.yaml", `"k":"a"`, `"k":"next"`)
+	w.ready("app")
+	for _, what := range former {
+		if has(what) {
+			t.Errorf("%s is in the former namespace again", what)
+		}
+	}
+	if got := w.kubectl("get", "configmap/a", "-o", "jsonpath={.metadata.uid} {.data.k}"); got != uid+" next" {
+		t.Errorf("a is %s, and was %s", got, uid)
 	}
 }

@@ -236,10 +236,9 @@ func (w *claimants) missing(group string) bool {
 }
 
 // watchClaimants returns when the claimants of the cluster, or of our namespaces, are known: nothing may be corrected before.
-func (c *Controller) watchClaimants(ctx context.Context) error {
+func (c *Controller) watchClaimants(ctx context.Context) {
 	c.watchCatalogue(ctx)
 	c.targets.own.recognise(ctx)
-	return ctx.Err()
 }
 
 // recognise makes the engine judge by the present catalogue, once the claimants that it knows are listed. If another catalogue comes before that,

@@ -109,8 +109,8 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.targets.ctx = ctx
 	c.targets.follower.start(ctx)
 	c.terminations.ctx = ctx
-	if err := c.watchClaimants(ctx); err != nil {
-		return err
+	if c.watchClaimants(ctx); ctx.Err() != nil {
+		return nil
 	}
 	c.lookForLacks(ctx)
 	own.watchDefinitions(ctx)
