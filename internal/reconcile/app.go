@@ -94,7 +94,9 @@ func (e *Engine) begin(a app.App) *appRun {
 	if s.withdrawn {
 		a.Request = "" // it was read before that
 	}
-	if s.report.Stage == "" {
+	isFirst := s.report.Stage == ""
+	e.failures.inherit(a, isFirst)
+	if isFirst {
 		s.remembered = rememberedRun{completed: a.CompletedRevision, reached: a.ReachedRevision, attempted: a.AttemptedRevision, failure: a.LastFailure}
 	}
 	r := &appRun{engine: e, state: s, asked: a, app: a.BetweenRollouts(), superseded: s.superseded, dataEra: s.era, last: s.report.Revision}
@@ -389,7 +391,9 @@ func (r *appRun) publish() report.Report {
 	if !r.canceled {
 		r.noteRun(before, isFirst)
 	}
-	e.runEnded(r.app.Key)
+	if r.applies && r.report.Reason != report.InProgress { // else no run has looked at the objects yet, or it goes on at once
+		e.assessedObjects(r.app.Key)
+	}
 	e.queue.AppChanged(r.app.Key)
 	e.PeerChanged(r.app.Key)
 	return e.Report(r.app.Key)

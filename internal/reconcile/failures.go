@@ -18,6 +18,14 @@ type failures struct {
 	changed map[app.Key]bool // since failuresChanged has looked last
 	// unready are all objects that are not healthy, whether they have failed or not.
 	unready sinces
+	// inherited are the failures that custom resources remembered when this process began, and still do.
+	inherited map[app.Key]inheritedFailure
+}
+
+// inheritedFailure is the failure of an app before this process: that of each of its objects that neither works nor has failed since.
+type inheritedFailure struct {
+	since time.Time
+	over  map[object.ID]bool // objects that have worked or were gone since, or of which Git's change was applied
 }
 
 // sinces are objects of apps, with since when something is so of them.
@@ -29,8 +37,15 @@ func (f *failures) note(key app.Key, id object.ID, code health.Code, now time.Ti
 	defer f.mu.Unlock()
 	f.begin()
 	f.unready.set(key, id, timeWhere(code.IsAwaited(), now))
-	if code == health.Progressing || code == health.Unknown {
-		return // neither has failed nor works: a container that crashes runs for a moment each time, and what a person tries has to roll out
+	before := f.inherited[key]
+	if code == health.Progressing || code == health.Unknown { // a container that crashes runs for a moment each time, and what a person tries has to roll out
+		if !before.since.IsZero() && !before.over[id] && f.since.set(key, id, before.since) {
+			f.changed[key] = true
+		}
+		return
+	}
+	if before.over != nil && code != health.Degraded {
+		before.over[id] = true
 	}
 	if f.since.set(key, id, timeWhere(code == health.Degraded, now)) {
 		f.changed[key] = true
@@ -42,16 +57,33 @@ func (f *failures) renew(key app.Key, id object.ID, code health.Code, now time.T
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.begin()
+	if before := f.inherited[key]; before.over != nil {
+		before.over[id] = true
+	}
 	if f.since.set(key, id, time.Time{}) {
 		f.since.set(key, id, timeWhere(code == health.Degraded, now))
 		f.changed[key] = true
 	}
 }
 
+// inherit takes in what the custom resource of an app remembers when a run begins. What it says after the first run of this process is about failures
+// that this process has seen itself.
+func (f *failures) inherit(a app.App, isFirst bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begin()
+	switch {
+	case a.FailedSince.IsZero():
+		delete(f.inherited, a.Key)
+	case isFirst:
+		f.inherited[a.Key] = inheritedFailure{a.FailedSince, map[object.ID]bool{}}
+	}
+}
+
 // begin makes the maps. The caller holds mu.
 func (f *failures) begin() {
 	if f.since == nil {
-		f.since, f.changed, f.unready = sinces{}, map[app.Key]bool{}, sinces{}
+		f.since, f.changed, f.unready, f.inherited = sinces{}, map[app.Key]bool{}, sinces{}, map[app.Key]inheritedFailure{}
 	}
 }
 
@@ -117,6 +149,7 @@ func (f *failures) forget(key app.Key) {
 	delete(f.since, key)
 	delete(f.changed, key)
 	delete(f.unready, key)
+	delete(f.inherited, key)
 }
 
 // of returns the objects of an app that have failed, with since when.
@@ -186,7 +219,7 @@ func (w *objectReconcile) failure() health.Failure {
 	return first
 }
 
-// presumeFailed reports whether no run of this process has ended yet: until then the custom resource alone says whether a health check fails.
+// presumeFailed reports whether no run of this process has come to the objects yet: until then the custom resource alone says whether a health check fails.
 func (c *healthChecks) presumeFailed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -194,8 +227,8 @@ func (c *healthChecks) presumeFailed() bool {
 	return !c.assessed
 }
 
-// runEnded has what was held on the word of the custom resource judged again: the health of the app's objects is known now.
-func (e *Engine) runEnded(key app.Key) {
+// assessedObjects has what was held on the word of the custom resource judged again: the health of the app's objects is known now.
+func (e *Engine) assessedObjects(key app.Key) {
 	c := &e.state(key).checks
 	c.mu.Lock()
 	again := c.presumed

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // failingApp is an app that waits for health, of which web has failed, then api; a difference of settings was left.
@@ -79,6 +80,77 @@ func TestAFailureLastsUntilTheObjectWorks(t *testing.T) {
 		e.failures.renew(a.Key, web.id, code, time.Unix(9, 0))
 		if since, fails := e.failures.of(a.Key)[web.id]; fails != (code == health.Degraded) || fails && !since.Equal(time.Unix(9, 0)) {
 			t.Errorf("%s, and Git's change is applied: it fails: %t, since %s", code, fails, since)
+		}
+	}
+}
+
+// TestAFailureOfAnEarlierProcessLasts: of an object that only rolls out, until this process has seen it work or gone, has applied Git's change of it,
+// or the custom resource says otherwise.
+func TestAFailureOfAnEarlierProcessLasts(t *testing.T) {
+	since := time.Unix(-60, 0)
+	for what, c := range map[string]struct {
+		happens func(e *Engine, web *managedObject)
+		code    health.Code
+		want    time.Time
+	}{
+		"it rolls out":         {func(*Engine, *managedObject) {}, health.Progressing, since},
+		"it cannot be judged":  {func(*Engine, *managedObject) {}, health.Unknown, since},
+		"it has failed":        {func(*Engine, *managedObject) {}, health.Degraded, since},
+		"it works":             {func(*Engine, *managedObject) {}, health.Healthy, time.Time{}},
+		"it rolls out, failed": {func(e *Engine, web *managedObject) { web.keepStatus(e, health.Status{Code: health.Degraded}) }, health.Progressing, since},
+		"it has worked":        {func(e *Engine, web *managedObject) { web.keepStatus(e, health.Status{Code: health.Healthy}) }, health.Progressing, time.Time{}},
+		"it was gone":          {func(e *Engine, web *managedObject) { web.keepAbsence(e, health.Status{Code: health.Missing}) }, health.Progressing, time.Time{}},
+		"Git has changed it":   {func(e *Engine, web *managedObject) { e.failures.renew(web.owner, web.id, "", time.Unix(9, 0)) }, health.Progressing, time.Time{}},
+		"the app was healthy":  {func(e *Engine, web *managedObject) { e.failures.inherit(app.App{Key: web.owner}, false) }, health.Progressing, time.Time{}},
+	} {
+		e, a, managed := failingApp(queueFuncs{})
+		e.failures.forget(a.Key)
+		a.FailedSince = since
+		e.begin(a)
+		web := managed("web")
+		c.happens(e, web)
+		web.keepStatus(e, health.Status{Code: c.code})
+		e.assessedObjects(a.Key)
+		if got := e.failureOf(a); !got.Since.Equal(c.want) || !c.want.IsZero() && got.ID != web.id {
+			t.Errorf("%s: held by %v since %s, want %s", what, got.ID, got.Since, c.want)
+		}
+	}
+}
+
+// TestOnlyTheFirstRunInheritsAFailure: a custom resource that comes to say so later is about what this process has seen.
+func TestOnlyTheFirstRunInheritsAFailure(t *testing.T) {
+	e, a, managed := failingApp(queueFuncs{})
+	e.failures.forget(a.Key)
+	e.begin(a).stopped(report.Apply, errKeepsChanging)
+	a.FailedSince = time.Unix(-60, 0)
+	e.begin(a)
+	managed("web").keepStatus(e, health.Status{Code: health.Progressing})
+	e.assessedObjects(a.Key)
+	if got := e.failureOf(a); !got.Since.IsZero() {
+		t.Errorf("held by %v since %s", got.ID, got.Since)
+	}
+}
+
+// TestARunThatDoesNotComeToTheObjectsEndsNoFailure: the health of none is known by it.
+func TestARunThatDoesNotComeToTheObjectsEndsNoFailure(t *testing.T) {
+	for what, c := range map[string]struct {
+		applies bool
+		err     error
+		holds   bool
+	}{
+		"the source is not there":     {false, &stageError{report.SourceNotReady, errKeepsChanging}, true},
+		"it is suspended":             {false, errSuspended, true},
+		"it has to be rendered first": {true, errAwaitsRender, true},
+		"an object is refused":        {true, errKeepsChanging, false},
+	} {
+		e, a, _ := failingApp(queueFuncs{})
+		e.failures.forget(a.Key)
+		a.FailedSince = time.Unix(-60, 0)
+		r := e.begin(a)
+		r.applies = c.applies
+		r.stopped(report.Apply, c.err)
+		if got := !e.failureOf(a).Since.IsZero(); got != c.holds {
+			t.Errorf("%s: drift is held: %t", what, got)
 		}
 	}
 }

@@ -24,7 +24,7 @@ type healthChecks struct {
 	all   []health.Check
 	found map[object.ID]health.Status // of those that are not the app's own
 
-	assessed bool // a run of this process has ended
+	assessed bool // a run of this process has come to the objects, and has ended
 	presumed bool // something was held before that, since the custom resource remembers that a check fails
 }
 
