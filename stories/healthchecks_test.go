@@ -199,6 +199,24 @@ func TestWhatIsTriedOnAFailedObjectIsHeld(t *testing.T) {
 	w.ready("app")
 }
 
+// TestDriftIsCorrectedWhileGitsFixRollsOut: the object that had failed is another one now, though it does not work yet.
+func TestDriftIsCorrectedWhileGitsFixRollsOut(t *testing.T) {
+	w := newWorld(t, policy.Policy{}, late("web", `sandbox.truce.dev/crash: "true"`, "")+crashable)
+	w.app("app", "./app", "interval: 1h\nwait: true\ntimeout: 1h")
+	t.Log(w.fails("app", "CrashLoopBackOff: container c of pod web-"))
+	fixed := strings.NewReplacer(`"true"`, `"false", sandbox.truce.dev/ready: never`, "progressDeadlineSeconds: 1", "progressDeadlineSeconds: 600")
+	w.repo.Commit(map[string]string{"app/web.yaml": fixed.Replace(w.repo.Git("show", "HEAD:app/web.yaml")) + "\n"}, "fix web")
+	t.Log(w.awaits("app", "waiting for Deployment.apps "+w.ns+"/web"))
+	conf := w.Watch(t, configmaps, w.ns, "conf")
+	w.patch(configmaps, "conf", map[string]any{"data": map[string]any{"k": "2"}}, "kubectl-edit")
+	is := func(want string) func(*unstructured.Unstructured) bool {
+		return func(o *unstructured.Unstructured) bool { return value(o, "k") == want }
+	}
+	w.inTurn(conf, 0, is("2"), is("1"))
+	w.edit("app/web.yaml", "ready: never", "ready: soon")
+	w.ready("app")
+}
+
 // TestDriftThatBreaksTheHealthIsCorrected: here it is left for a while, in which the health check fails because of it.
 func TestDriftThatBreaksTheHealthIsCorrected(t *testing.T) {
 	w := newWorld(t, policy.Policy{}, late("web", `sandbox.truce.dev/crash: "false"`, ""))

@@ -37,7 +37,7 @@ spec: {interval: 1h, chart: {spec: {chart: %s, valuesFiles: [prod.yaml], sourceR
 	says("web", "1.0.0 beside")
 	w.releaseSays("made", "True", "with chart web@1.0.0+"+w.repo.Head()[:12])
 	says("made", "1.0.0 values")
-	w.releaseSays("broken", "False", "charts/broken.tgz: no packaged Helm chart: ")
+	w.releaseSays("broken", "False", "charts/broken.tgz: it is a file, and no chart that helm package has made: ")
 	w.sourceReason(helmCharts, "bad", "InvalidChartReference")
 
 	w.repo.Commit(map[string]string{"charts/web.tgz": packaged("1.1.0")}, "next version")

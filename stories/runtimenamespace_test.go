@@ -31,7 +31,7 @@ func TestStateLiesOutsideOfTheTenantsNamespace(t *testing.T) {
 		}
 		w.Apply(t, names.Replace(string(roles)))
 	}
-	w.Apply(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: truce-claims, namespace: "+home+"}, data: {mine.yaml: 'claims: [{id: of-nothing}]'}}")
+	w.Apply(t, claimsIn(home))
 
 	config, err := clientcmd.LoadFromFile(w.Kubeconfig)
 	if err != nil {
@@ -90,6 +90,11 @@ func TestStateLiesOutsideOfTheTenantsNamespace(t *testing.T) {
 	}
 }
 
+// claimsIn is a ConfigMap truce-claims, of which each entry is refused.
+func claimsIn(namespace string) string {
+	return "{apiVersion: v1, kind: ConfigMap, metadata: {name: truce-claims, namespace: " + namespace + "}, data: {mine.yaml: 'claims: [{id: of-nothing}]'}}"
+}
+
 // TestTheStateOfAnInstallationIsMovedByTheStepsOfUpgrade follows docs/upgrade.md: the next process knows the objects, prunes nothing in its first run and says so,
 // and goes on when nothing is left of its state in the former namespace.
 func TestTheStateOfAnInstallationIsMovedByTheStepsOfUpgrade(t *testing.T) {
@@ -117,7 +122,9 @@ func TestTheStateOfAnInstallationIsMovedByTheStepsOfUpgrade(t *testing.T) {
 	w.ready("app")
 	uid := w.kubectl("get", "configmap/a", "-o", "jsonpath={.metadata.uid}")
 	end()
+	w.Apply(t, claimsIn(w.ns))
 	w.repo.Remove("app/b.yaml")
+	w.Apply(t, claimsIn(home))
 
 	end = controller("--runtime-namespace", home)
 	defer func() { w.removeApps(); end() }()
@@ -129,6 +136,9 @@ func TestTheStateOfAnInstallationIsMovedByTheStepsOfUpgrade(t *testing.T) {
 	}
 	w.saysOf(w.truce(), 0, "reconcile kustomization app")
 	w.ready("app")
+	w.until("the claims there to be refused", func() bool {
+		return strings.Contains(w.Kubectl(t, "-n", home, "get", "events.events.k8s.io", "-o", "jsonpath={..reason}"), "ClaimsRefused")
+	})
 	w.until("b to be pruned", func() bool { return !has("configmap/b") })
 	former := []string{"lease/truce-controller", "configmap/truce-controller", "configmap/truce-claims", "secret/truce-inventory-key", "secret/truce-page"}
 	w.kubectl(append([]string{"delete", "--ignore-not-found"}, former...)...)

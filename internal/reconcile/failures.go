@@ -44,6 +44,9 @@ func (f *failures) note(key app.Key, id object.ID, code health.Code, now time.Ti
 		}
 		return
 	}
+	if code == health.Degraded && !before.since.IsZero() && !before.over[id] {
+		now = before.since // an earlier process has seen it
+	}
 	if before.over != nil && code != health.Degraded {
 		before.over[id] = true
 	}
@@ -193,9 +196,6 @@ func (e *Engine) failureOf(a app.App) health.Failure {
 		now, checks := e.checkedHealth(a, id)
 		if !checks || !now.Code.IsAwaited() {
 			continue
-		}
-		if !a.FailedSince.IsZero() && a.FailedSince.Before(since) { // an earlier process has seen it
-			since = a.FailedSince
 		}
 		if first.Since.IsZero() || since.Before(first.Since) || since.Equal(first.Since) && id.Compare(first.ID) < 0 {
 			first = health.Failure{ID: id, Cause: now.Message, Since: since}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/cel"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
@@ -80,6 +81,35 @@ func TestAFailureLastsUntilTheObjectWorks(t *testing.T) {
 		e.failures.renew(a.Key, web.id, code, time.Unix(9, 0))
 		if since, fails := e.failures.of(a.Key)[web.id]; fails != (code == health.Degraded) || fails && !since.Equal(time.Unix(9, 0)) {
 			t.Errorf("%s, and Git's change is applied: it fails: %t, since %s", code, fails, since)
+		}
+	}
+}
+
+// TestOtherRulesEndAFailure: what failed by those before is judged by these; equal rules of another reading are no others.
+func TestOtherRulesEndAFailure(t *testing.T) {
+	expression := func(text string) *health.Custom {
+		failed, err := cel.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &health.Custom{Kind: "ConfigMap", Failed: failed}
+	}
+	before := rules{by: health.Reconciled, custom: expression("status.k == 'bad'")}
+	for what, c := range map[string]struct {
+		next rules
+		want bool
+	}{
+		"the same":             {rules{by: health.Reconciled, custom: expression("status.k == 'bad'")}, true},
+		"another expression":   {rules{by: health.Reconciled, custom: expression("status.k == 'worse'")}, false},
+		"no expression":        {rules{by: health.Reconciled}, false},
+		"those of another app": {rules{by: health.Serving, custom: before.custom}, false},
+	} {
+		e, a, managed := failingApp(queueFuncs{})
+		web := managed("web")
+		web.assessBy(e, before)
+		web.assessBy(e, c.next)
+		if _, fails := e.failures.of(a.Key)[web.id]; fails != c.want {
+			t.Errorf("%s: it fails: %t", what, fails)
 		}
 	}
 }

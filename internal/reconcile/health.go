@@ -43,9 +43,20 @@ func rulesOf(a app.App, id object.ID) rules {
 	return rules{a.Health, health.FindCustom(a.HealthExprs, id)}
 }
 
-func (r *managedObject) assessBy(rules rules) {
+func (r rules) equal(other rules) bool {
+	if r.custom == nil || other.custom == nil {
+		return r == other
+	}
+	return r.by == other.by && r.custom.Equal(*other.custom)
+}
+
+// assessBy has the object judged by rules from now on.
+func (r *managedObject) assessBy(e *Engine, rules rules) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.assessed.by != "" && !r.assessed.equal(rules) { // what failed by others may not fail by these
+		e.failures.renew(r.owner, r.id, health.Unknown, e.Now())
+	}
 	r.assessed = rules
 }
 

@@ -30,7 +30,7 @@ func TestPodsAreReadOnlyForWhatDoesNotWork(t *testing.T) {
 	var asked []time.Duration
 	e.queue = queueFuncs{pods: func(_ object.ID, at time.Time) { asked = append(asked, at.Sub(now)) }}
 	r := newManagedObject(object.ID{Kind: "Deployment", Name: "web"}, app.Key{Name: "web"}, fight.Memory{})
-	r.assessBy(rules{by: health.Serving})
+	r.assessBy(e, rules{by: health.Serving})
 	for _, step := range []struct {
 		name    string
 		o       object.Object

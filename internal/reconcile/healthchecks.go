@@ -110,7 +110,11 @@ func (e *Engine) readChecks(ctx context.Context, a app.App, access tenancy.Acces
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, s := range found {
-		news = news || c.found[id] != s
+		was, known := c.found[id]
+		news = news || was != s
+		if c.found != nil && !known { // it was not listed
+			e.failures.renew(a.Key, id, s.Code, e.Now())
+		}
 		e.failures.note(a.Key, id, s.Code, e.Now())
 	}
 	c.found = found

@@ -64,7 +64,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 			taken = append(taken, before)
 		}
 		wanted[rec.id] = true
-		rec.assessBy(rulesOf(r.app, rec.id))
+		rec.assessBy(r.engine, rulesOf(r.app, rec.id))
 		rec.awaitWave(r.isLater(o, waves))
 		rec.knowDeployed(last[o.ID].Sent == "" && r.isDeployed())
 		rec.askConfirmation(r.engine.PruneRules.ConfirmationOf(o.Data))

@@ -124,7 +124,7 @@ func (w *objectReconcile) learn(base compare.Baseline, answer object.Object, own
 	}
 	if w.sent() {
 		if r.state.isChanged() {
-			e.failures.renew(r.owner, r.id, r.health.Code, e.Now())
+			e.failures.renew(r.owner, r.id, e.assess(r.assessed, answer).Code, e.Now()) // not that of before
 		}
 		r.state.apply()
 		r.isReplaced = false

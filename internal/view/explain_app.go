@@ -314,7 +314,7 @@ func (t *explanation) blamed(ctx context.Context, cr object.Object, only source.
 		}
 		if err != nil {
 			t.unknown(fmt.Sprintf("Which commit touched %s last: %s.", file, redact.MaskText(err.Error())))
-			return
+			continue
 		}
 		for n, c := range changes {
 			s.Commits[explain.Spot{File: file, Line: n}] = explain.Commit{Hash: c.Commit, Author: c.Author, Subject: c.Subject, Time: c.Time, Oldest: c.Oldest}

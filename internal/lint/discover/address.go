@@ -198,7 +198,17 @@ func (t *finder) isAbsent(a app.App) bool {
 
 // byPath reports whether the app is taken for one of this repository because its GitRepository is absent and its path is here.
 func (t *finder) byPath(w *wanted) bool {
-	return w.unit.Dialect == Flux && w.unit.App.Path != "." && t.isAbsent(w.unit.App) && t.isDirectory(w.unit.App.Path)
+	return w.unit.Dialect == Flux && w.unit.App.Path != "." && t.isAbsent(w.unit.App) && t.isBuildable(w.unit.App)
+}
+
+// isBuildable reports whether a directory is at the path of an app, or what may be a packaged chart at that of a release.
+func (t *finder) isBuildable(a app.App) bool {
+	return t.isDirectory(a.Path) || a.Release != nil && t.isFile(a.Path)
+}
+
+func (t *finder) isFile(name string) bool {
+	info, err := fs.Stat(t.files, name)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func (t *finder) isDirectory(name string) bool {

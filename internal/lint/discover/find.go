@@ -251,7 +251,8 @@ func (t *finder) reportProgress(total int) {
 
 func (t *finder) unit(ctx context.Context, u *Unit) error {
 	for _, dir := range u.Paths() {
-		if info, err := fs.Stat(t.files, dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() {
+		isPackaged := u.App.Release != nil && t.isFile(dir)
+		if info, err := fs.Stat(t.files, dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && !isPackaged {
 			return fmt.Errorf("it is read at %s%s", dir, noDirectory)
 		}
 	}

@@ -76,7 +76,7 @@ func packagedFiles(r render.Request) ([]*archive.BufferedFile, error) {
 	}
 	files, err := archive.LoadArchiveFiles(bytes.NewReader(data))
 	if err != nil {
-		return nil, fmt.Errorf("no packaged Helm chart: %w", err)
+		return nil, fmt.Errorf("it is a file, and no chart that helm package has made: %w; want that, or the directory of a chart", err)
 	}
 	return files, nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
+	"github.com/truce-gitops/truce/internal/testing/ocitest"
 )
 
 // files is a tree whose sums are its contents.
@@ -43,6 +44,8 @@ func artifactOf(version string) source.Artifact {
 		"web.tgz":                     {Data: charttest.Package("web", version, map[string]string{"charts/web/Chart.yaml": "name: none"})},
 		"none.tgz":                    {Data: charttest.Package("web", version, map[string]string{"Chart.yaml": "name: ["})},
 		"other.tgz":                   {Data: []byte("none")},
+		"windows.tgz":                 {Data: ocitest.Archive(map[string]string{`web\Chart.yaml`: "name: web\nversion: 1.2.3\n"})},
+		"dotted.tgz":                  {Data: ocitest.Archive(map[string]string{"./web/Chart.yaml": "name: web\nversion: 1.2.3\n"})},
 	}}}
 }
 
@@ -73,6 +76,8 @@ func TestTheArtifactOfAHelmChart(t *testing.T) {
 		"one that is left out":            {choice: Choice{Directory: "charts/web", Values: []string{"a.yaml", "prod.yaml"}, SkipMissing: true}, revision: "1.2.3+0", values: in[1:]},
 		"a values file that is no file":   {choice: Choice{Directory: "charts/web", Values: []string{"charts"}}, reason: source.ValuesFiles},
 		"a packaged chart":                {choice: Choice{Directory: "web.tgz", ByRevision: true, Values: in[1:], Generation: 2}, revision: "1.2.3+0123456789ab.2", values: in[1:]},
+		"a packaged chart of Windows":     {choice: Choice{Directory: "windows.tgz"}, revision: "1.2.3"},
+		"one that Helm does not read":     {choice: Choice{Directory: "dotted.tgz"}, reason: source.ChartReference},
 		"a packaged one that is broken":   {choice: Choice{Directory: "none.tgz"}, reason: source.ChartReference},
 		"a file that is no packaged one":  {choice: Choice{Directory: "other.tgz"}, reason: source.ChartReference},
 		"a directory that is no chart":    {choice: Choice{Directory: "empty"}, reason: source.ChartReference},

@@ -172,6 +172,9 @@ func checkDependencies(files fs.FS, dir string) error {
 
 // CheckAt returns why the chart in a directory is not the one that is meant; nil if it is.
 func (d Dependency) CheckAt(files fs.FS, dir string) error {
+	if isPackaged(files, dir) {
+		return fmt.Errorf("%s is no directory: name the directory of the chart, or commit the packaged chart to charts/", dir)
+	}
 	meta, err := ReadMetadata(files, dir)
 	switch {
 	case err != nil:

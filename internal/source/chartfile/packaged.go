@@ -29,7 +29,7 @@ func readPackaged(files fs.FS, name string) ([]byte, error) {
 	defer func() { _ = in.Close() }() // it was only read
 	zip, err := gzip.NewReader(in)
 	if err != nil {
-		return nil, fmt.Errorf("it is no packaged chart: %w", err)
+		return nil, fmt.Errorf("it is a file, and no chart that helm package has made: %w", err)
 	}
 	unpacked := &io.LimitedReader{R: zip, N: mostUnpacked}
 	for all := tar.NewReader(unpacked); ; {
@@ -40,7 +40,7 @@ func readPackaged(files fs.FS, name string) ([]byte, error) {
 		case errors.Is(err, io.EOF):
 			return nil, fs.ErrNotExist
 		case err != nil:
-			return nil, fmt.Errorf("it is no packaged chart: %w", err)
+			return nil, fmt.Errorf("it is a file, and no chart that helm package has made: %w", err)
 		case header.Typeflag != tar.TypeReg || !isAtTop(header.Name, path.Base(name)):
 			continue
 		case header.Size > longestFile:
@@ -52,6 +52,6 @@ func readPackaged(files fs.FS, name string) ([]byte, error) {
 
 // isAtTop reports whether an entry is the file of that name in the directory that all of a packaged chart is in.
 func isAtTop(entry, file string) bool {
-	_, rest, below := strings.Cut(path.Clean(entry), "/")
-	return below && rest == file
+	_, rest, below := strings.Cut(strings.ReplaceAll(entry, `\`, "/"), "/") // of Windows, too
+	return below && path.Clean(rest) == file
 }
