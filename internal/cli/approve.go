@@ -51,12 +51,7 @@ func (a *approveFlags) run(ctx context.Context, c *Cluster, args []string) error
 	if err != nil {
 		return err
 	}
-	for _, key := range keys {
-		if err := a.approve(ctx, c, key); err != nil {
-			return err
-		}
-	}
-	return nil
+	return forEach(ctx, a.program, 0, keys, func(ctx context.Context, key app.Key) error { return a.approve(ctx, c, key) })
 }
 
 // approval is how a status names the approval that a prune waits for.

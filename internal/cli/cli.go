@@ -60,21 +60,23 @@ func (p *program) exit(err error) exit.Code {
 	if err == nil {
 		return exit.Same
 	}
-	code := exit.Cluster
-	if !p.began {
+	code := exitCode(err)
+	if !p.began && !errors.As(err, new(*exit.Error)) {
 		code = exit.Usage
 	}
-	var f *exit.Error
-	if errors.As(err, &f) {
-		code = f.Code
-	}
-	if text := withAdvice(err); text != "" {
-		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.errors().red("truce:"), redact.MaskText(text))
-	}
+	p.printError(err)
 	if errors.As(err, new(chosenCodeError)) {
 		return code
 	}
 	return p.code(code)
+}
+
+// printError prints an error on a line of its own; nothing where the output has said it.
+func (p *program) printError(err error) {
+	p.endLine()
+	if text := withAdvice(err); text != "" {
+		fmt.Fprintf(p.env.Err, "%s %s\n", p.term.errors().red("truce:"), redact.MaskText(text))
+	}
 }
 
 // withAdvice is the text of an error, and what to do about it. Without a cluster, which of its answers was missed does not matter.

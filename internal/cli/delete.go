@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -68,22 +69,20 @@ func (d *deleteFlags) run(ctx context.Context, c *Cluster, args []string) error 
 	if !d.cascade {
 		leave = policy.PruneKeep
 	}
-	for _, k := range keys {
-		if err := d.edit(ctx, c, view.Edit{App: k, How: view.Delete, Change: dialect.Change{Leave: leave}}, "deleted"); err != nil {
-			return err
+	var deleted []app.Key
+	err = forEach(ctx, d.program, 0, keys, func(ctx context.Context, k app.Key) error {
+		err := d.edit(ctx, c, view.Edit{App: k, How: view.Delete, Change: dialect.Change{Leave: leave}}, "deleted")
+		if err == nil {
+			deleted = append(deleted, k)
 		}
+		return err
+	})
+	if !d.wait || ctx.Err() != nil {
+		return err
 	}
-	if !d.wait {
-		return nil
-	}
-	ctx, cancel := withOptionalTimeout(ctx, time.Duration(d.timeout))
-	defer cancel()
-	for i, k := range keys {
-		if err := awaitGone(ctx, c, k); err != nil {
-			return controllerGoesOn(err, "the deletion of "+joinApps(keys[i:]))
-		}
-	}
-	return nil
+	return alsoFailed(d.program, err, forEach(ctx, d.program, time.Duration(d.timeout), deleted, func(ctx context.Context, k app.Key) error {
+		return controllerGoesOn(awaitGone(ctx, c, k), "the deletion of "+joinApps(deleted[slices.Index(deleted, k):]))
+	}))
 }
 
 // withOptionalTimeout is a context with a timeout; 0 is none.

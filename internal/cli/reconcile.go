@@ -16,6 +16,8 @@ import (
 
 const longReconcile = `Ask the controller to reconcile a source or an app now, wait until the run of this request has ended, and say what came of
 it. For a Kustomization or an Application it is truce app sync, without a look at the source: --with-source asks for that first.
+A failure holds up no other: the exit code is the highest of theirs. --timeout is for all of them together; each after the first
+has at least 5 seconds.
 
 Exit codes: 0 reconciled, 1 an app is not as Git wants, or nothing in time, or suspended, 2 usage, 3 cluster,
 4 the source could not be fetched or did not render.`
@@ -50,8 +52,6 @@ func (r *reconcileFlags) forKind(k resource.Kind) *cobra.Command {
 }
 
 func (r *reconcileFlags) run(ctx context.Context, c *Cluster, k resource.Kind, names []string) error {
-	ctx, cancel := withOptionalTimeout(ctx, time.Duration(r.timeout))
-	defer cancel()
 	if k.App {
 		return r.apps(ctx, c, k, names)
 	}
@@ -59,12 +59,7 @@ func (r *reconcileFlags) run(ctx context.Context, c *Cluster, k resource.Kind, n
 	if err != nil {
 		return err
 	}
-	for _, x := range found {
-		if err := r.withSource(ctx, c, x); err != nil {
-			return err
-		}
-	}
-	return nil
+	return forEach(ctx, r.program, time.Duration(r.timeout), found, func(ctx context.Context, x resource.Resource) error { return r.withSource(ctx, c, x) })
 }
 
 // withSource reconciles a custom resource, and its source before it where that is asked for.
@@ -84,7 +79,7 @@ func (r *reconcileFlags) withSource(ctx context.Context, c *Cluster, x resource.
 
 // apps reconciles apps as truce app sync does.
 func (r *reconcileFlags) apps(ctx context.Context, c *Cluster, k resource.Kind, names []string) error {
-	sync := &syncFlags{appFlags: r.appFlags, source: r.source, wait: true}
+	sync := &syncFlags{appFlags: r.appFlags, source: r.source, wait: true, timeout: r.timeout}
 	return sync.run(ctx, c, qualifiedNames(k, names), dialect.Run{By: r.program.displayName()})
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -72,11 +73,8 @@ func (f *appFlags) alter(ctx context.Context, args []string, change dialect.Chan
 		if err != nil {
 			return err
 		}
-		for _, k := range keys {
-			if err := f.edit(ctx, c, view.Edit{App: k, How: view.Alter, Change: change, Force: w.force, DryRun: w.dryRun}, done); err != nil {
-				return err
-			}
-		}
-		return nil
+		return forEach(ctx, f.program, 0, keys, func(ctx context.Context, k app.Key) error {
+			return f.edit(ctx, c, view.Edit{App: k, How: view.Alter, Change: change, Force: w.force, DryRun: w.dryRun}, done)
+		})
 	})
 }

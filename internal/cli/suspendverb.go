@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -71,8 +69,6 @@ func (s *suspendFlags) forKind(k resource.Kind) *cobra.Command {
 }
 
 func (s *suspendFlags) run(ctx context.Context, c *Cluster, k resource.Kind, names []string) error {
-	ctx, cancel := withOptionalTimeout(ctx, time.Duration(s.timeout))
-	defer cancel()
 	found, err := s.namedResources(ctx, c, k, names)
 	if err != nil {
 		return err
@@ -88,31 +84,19 @@ func (s *suspendFlags) run(ctx context.Context, c *Cluster, k resource.Kind, nam
 	if s.resume {
 		change = s.resumeOne
 	}
-	var failed []error
-	for _, x := range found {
-		failed = append(failed, change(ctx, c, x))
-	}
-	if s.resume && s.wait && !k.Unrequested {
-		for i, x := range found { // after all are resumed: they may depend on each other
-			if failed[i] == nil && ctx.Err() == nil {
-				failed = append(failed, s.await(ctx, c, x))
-			}
+	var changed []resource.Resource
+	err = forEach(ctx, s.program, time.Duration(s.timeout), found, func(ctx context.Context, x resource.Resource) error {
+		err := change(ctx, c, x)
+		if err == nil {
+			changed = append(changed, x)
 		}
+		return err
+	})
+	if !s.resume || !s.wait || k.Unrequested || ctx.Err() != nil {
+		return err
 	}
-	return joinedErrors(failed)
-}
-
-// joinedErrors returns one error for several, with the exit code of the first. An error that prints nothing adds nothing to its text.
-func joinedErrors(all []error) error {
-	all = slices.DeleteFunc(all, func(err error) bool { return err == nil })
-	if len(all) < 2 {
-		return errors.Join(all...)
-	}
-	code := exit.Cluster
-	if first := (*exit.Error)(nil); errors.As(all[0], &first) {
-		code = first.Code
-	}
-	return &exit.Error{Code: code, Err: errors.Join(slices.DeleteFunc(all, func(err error) bool { return err.Error() == "" })...)}
+	// after all are resumed: they may depend on each other
+	return alsoFailed(s.program, err, forEach(ctx, s.program, time.Duration(s.timeout), changed, func(ctx context.Context, x resource.Resource) error { return s.await(ctx, c, x) }))
 }
 
 // await asks for a run of what was resumed, and waits for its end.

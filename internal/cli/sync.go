@@ -31,6 +31,9 @@ requests nothing.
 A sync overrides the loop breaker and every pause for one correction of each field. Of an app with
 contested fields it waits up to 3 seconds more, and prints whether a field was changed back.
 
+A failure holds up no other app: the exit code is the highest of theirs. --timeout is for all of them together;
+each after the first has at least 5 seconds.
+
 Exit codes: 0 applied, 1 not as Git wants or not in time, 4 the source could not be fetched or did not
 render.`
 
@@ -129,15 +132,10 @@ func (s *syncFlags) run(ctx context.Context, c *Cluster, args []string, run dial
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withOptionalTimeout(ctx, time.Duration(s.timeout))
-	defer cancel()
-	for _, k := range keys {
+	return forEach(ctx, s.program, time.Duration(s.timeout), keys, func(ctx context.Context, k app.Key) error {
 		s.noteStandstill(ctx, c, k)
-		if err := s.one(ctx, c, k, run); err != nil {
-			return err
-		}
-	}
-	return nil
+		return s.one(ctx, c, k, run)
+	})
 }
 
 // noteStandstill says that no new revision is looked for, since the app's source is suspended. What is wrong with a source that cannot be read is said

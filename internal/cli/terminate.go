@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/view"
 )
 
@@ -29,11 +30,7 @@ func (f *appFlags) terminateAll(ctx context.Context, c *Cluster, args []string) 
 	if err != nil {
 		return err
 	}
-	for _, key := range keys {
-		e := view.Edit{App: key, How: view.Alter, Change: dialect.Change{Terminate: true}}
-		if err := f.edit(ctx, c, e, "operation terminating"); err != nil {
-			return err
-		}
-	}
-	return nil
+	return forEach(ctx, f.program, 0, keys, func(ctx context.Context, key app.Key) error {
+		return f.edit(ctx, c, view.Edit{App: key, How: view.Alter, Change: dialect.Change{Terminate: true}}, "operation terminating")
+	})
 }

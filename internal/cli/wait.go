@@ -28,6 +28,9 @@ const longWait = `Wait until apps are as asked, by watching: no polling.
 
 argocd's --sync, --health, --operation, --suspended, --degraded and --delete are taken, too.
 
+Of several apps each is waited for, also where another is not in time: the exit code is the highest of theirs. --timeout
+is for all of them together; each after the first has at least 5 seconds.
+
 Exit codes: 0 it is so, 1 it did not become so in time.`
 
 const exampleWait = `  truce app wait web
@@ -130,14 +133,7 @@ func (w *waitFlags) run(ctx context.Context, c *Cluster, args []string) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := withOptionalTimeout(ctx, time.Duration(w.timeout))
-	defer cancel()
-	for _, k := range keys {
-		if err := w.one(ctx, c, k); err != nil {
-			return err
-		}
-	}
-	return nil
+	return forEach(ctx, w.program, time.Duration(w.timeout), keys, func(ctx context.Context, k app.Key) error { return w.one(ctx, c, k) })
 }
 
 // awaited are the apps that are waited for. What is waited for to be gone is done if it is not there. A namespace that was forgotten, and apps that may
