@@ -17,7 +17,7 @@ const longCheck = `Check whether truce can work in a cluster, before and after i
   definitions        the kinds that truce reads, who has installed them, and fields that they do not keep
   clock              of this machine and of the controller, against the API server's
   git                the program on this machine
-  other instances    of truce, that work for the same namespaces
+  other instances    of truce, that work for the same namespaces, or have one --runtime-namespace
   other controllers  Flux and Argo CD, and apps that both work on
   webhooks           mutating admission that matches objects of apps
 

@@ -37,7 +37,8 @@ Autoscalers and other claimants count in all namespaces.
 
 An instance's own state is in one namespace: its Lease, the ConfigMaps truce-controller and truce-claims, and the Secrets
 truce-inventory-key and truce-page. That is --runtime-namespace; without it the first --namespace, else the one of the kubeconfig's
-context or of the pod. Each instance needs another one. Who may write there decides what the instance prunes and whom it cedes to: where
+context or of the pod. Each instance needs another one: two with the same one share a Lease, and the one that stands by does nothing, and
+logs a warning that says so. Who may write there decides what the instance prunes and whom it cedes to: where
 the namespaces of --namespace are tenants', give --runtime-namespace one that tenants cannot write to.
 
 A source may be at any public or private address, so that servers in the cluster work, but not at a loopback or link-local address or a

@@ -43,6 +43,7 @@ func (e Election) Term() *lease.Term {
 type Options struct {
 	Election  Election
 	Namespace string // of the Lease, where Election names none
+	WorksFor  cluster.Namespaces
 	Cluster   *cluster.Client
 	Term      *lease.Term // that of the Election, which bounds the Cluster's writes
 	Log       *slog.Logger
@@ -67,6 +68,7 @@ func newCandidate(ctx context.Context, o Options, work func(context.Context) err
 	}
 	e := o.Election
 	c := &candidate{lock: lock, term: o.Term, outcome: make(chan error, 1), log: o.Log}
+	behind := standby{worksFor: o.WorksFor, lease: lock.Describe(), patience: 2 * e.Duration, log: o.Log}
 	c.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: c.term.Lock(lock), LeaseDuration: e.Duration, RenewDeadline: renewWithin(e), RetryPeriod: 2 * e.Duration / 15,
 		ReleaseOnCancel: false, // it would release the Lease of another process, and before the work has ended
@@ -74,7 +76,10 @@ func newCandidate(ctx context.Context, o Options, work func(context.Context) err
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(leading context.Context) { c.outcome <- c.work(ctx, leading, work) },
 			OnStoppedLeading: func() {},
-			OnNewLeader:      func(identity string) { o.Log.Info("leader", "identity", identity) },
+			OnNewLeader: func(identity string) {
+				o.Log.Info("leader", "identity", identity)
+				behind.watch(ctx, identity, c.elector)
+			},
 		},
 	})
 	return c, err
@@ -95,7 +100,7 @@ func newLock(o Options) (*resourcelock.LeaseLock, error) {
 	return &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: cmp.Or(e.Namespace, o.Namespace), Name: e.Name},
 		Client:     client,
-		LockConfig: resourcelock.ResourceLockConfig{Identity: host + "_" + string(uuid.NewUUID())},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: identityOf(host+"_"+string(uuid.NewUUID()), o.WorksFor)},
 	}, nil
 }
 

@@ -77,7 +77,27 @@ func (x *inspection) installation(ctx context.Context) error {
 	if err != nil || len(found.Items) == 0 {
 		return err
 	}
-	d := object.Object(found.Items[0].Object)
+	x.facts.Installed = x.deployed(found.Items[0].Object)
+	for _, u := range found.Items[1:] {
+		x.compareState(u.Object)
+	}
+	return nil
+}
+
+// compareState looks for a second Deployment that has its state where the first one has, and is no more of it.
+func (x *inspection) compareState(d object.Object) {
+	other := &inspection{}
+	second, first := other.deployed(d), x.facts.Installed
+	own, _, _ := strings.Cut(first.Deployment, "/")
+	at := other.home(d.Namespace())
+	if at != x.home(own) || slices.Equal(slices.Sorted(slices.Values(x.namespaces)), slices.Sorted(slices.Values(other.namespaces))) {
+		return
+	}
+	x.facts.SharedStates = append(x.facts.SharedStates, SharedState{"Deployment " + first.Deployment, "Deployment " + second.Deployment, at})
+}
+
+// deployed is what a Deployment of the controller says, the namespaces of its flags included.
+func (x *inspection) deployed(d object.Object) *Installation {
 	i := &Installation{
 		Deployment: d.Namespace() + "/" + d.Name(),
 		Account:    d.Namespace() + "/" + cmp.Or(d.StringAt("spec", "template", "spec", "serviceAccountName"), "default"),
@@ -93,8 +113,7 @@ func (x *inspection) installation(ctx context.Context) error {
 			x.flag(i, flag, value)
 		}
 	}
-	x.facts.Installed = i
-	return nil
+	return i
 }
 
 // flag takes in a flag of the installed controller.

@@ -47,9 +47,11 @@ type Facts struct {
 	Clocks      []Clock
 	Git         Git
 	Overlaps    []Overlap
-	Others      []Other
-	Apps        []App
-	Webhooks    []Webhook
+	// SharedStates are Deployments of which one stands by for the other.
+	SharedStates []SharedState
+	Others       []Other
+	Apps         []App
+	Webhooks     []Webhook
 	// Unread are checks whose facts could not be read, and why.
 	Unread map[string]string
 }
@@ -94,6 +96,9 @@ type Overlap struct {
 	First, Second string
 	Namespaces    []string
 }
+
+// SharedState is a pair of Deployments of truce that work for different namespaces, and keep their state in one: by its Lease, one of them stands by.
+type SharedState struct{ First, Second, Namespace string }
 
 // Other is a controller that applies apps as well.
 type Other struct{ Name, Evidence string }
@@ -245,7 +250,7 @@ func gitFindings(f Facts) []Finding {
 }
 
 func overlaps(f Facts) []Finding {
-	if len(f.Overlaps) == 0 {
+	if len(f.Overlaps)+len(f.SharedStates) == 0 {
 		return []Finding{{checkOverlaps, OK, "", "no two truce instances are known to work for the same namespaces", ""}}
 	}
 	var out []Finding
@@ -253,6 +258,12 @@ func overlaps(f Facts) []Finding {
 		out = append(out, Finding{
 			checkOverlaps, Warning, o.First, "works for the same namespaces as the instance of " + o.Second + " (" + strings.Join(o.Namespaces, ", ") + "): both write there",
 			"give each instance its own namespaces by --namespace, or remove one",
+		})
+	}
+	for _, s := range f.SharedStates {
+		out = append(out, Finding{
+			checkOverlaps, Warning, s.Second, "works for other namespaces than " + s.First + ", and has its state in namespace " + s.Namespace + ", too: they share a Lease, and only its holder works",
+			"give each instance a --runtime-namespace of its own",
 		})
 	}
 	return out

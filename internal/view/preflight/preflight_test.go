@@ -61,6 +61,9 @@ func TestEachFactHasItsFinding(t *testing.T) {
 		"two instances": {func(f *preflight.Facts) {
 			f.Overlaps = []preflight.Overlap{{"ConfigMap a/truce-controller", "ConfigMap b/truce-controller", []string{"team-a"}}}
 		}, "warning other instances: works for the same namespaces as the instance of ConfigMap b/truce-controller (team-a): both write there"},
+		"one state for two": {func(f *preflight.Facts) {
+			f.SharedStates = []preflight.SharedState{{"Deployment a/truce", "Deployment b/truce", "truce-system"}}
+		}, "warning other instances: works for other namespaces than Deployment a/truce, and has its state in namespace truce-system, too: they share a Lease, and only its holder works"},
 		"beside, observed": {func(f *preflight.Facts) {
 			f.Others = []preflight.Other{{"Flux", "Lease held"}}
 			installed(f).Observes = true
