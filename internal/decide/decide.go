@@ -43,6 +43,8 @@ type Finding struct {
 	Verdict  Verdict
 	Reason   string // one sentence
 	Claimant string // who holds the claim, where one does: "HPA shop/web", or the ignore rule's name
+	// CededTo is the claimant, or the rule, that the field was left to before; empty for none, and on a finding that is not to be corrected as drift.
+	CededTo string
 	// Reported says that the policy only reports the finding: an addition that it leaves.
 	Reported bool
 	NewInGit bool // Git itself has another value than before: the difference is no drift

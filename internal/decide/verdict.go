@@ -72,7 +72,11 @@ func judgeDrift(in Input, d compare.Difference) (Finding, time.Time) {
 	if in.Policy.Remediation == policy.ReportOnly && !isStuck(in, d) {
 		return Finding{Difference: d, Verdict: Hold, Reason: "remediation is off: drift is reported only"}, time.Time{}
 	}
-	return withPause(in, Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String()})
+	f := Finding{Difference: d, Verdict: Correct, Reason: "drift: changed by " + d.Writer.String(), CededTo: in.Past.Known[field.PathString(d.Path)].CededTo}
+	if f.CededTo != "" { // who has set the value need not be known: it may be what truce found when it handed the field over
+		f.Reason += "; no longer ceded to " + f.CededTo
+	}
+	return withPause(in, f)
 }
 
 // withPause returns the correction, or the finding that holds it for now and the time at which it is due. A request overrides every pause.

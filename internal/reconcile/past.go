@@ -36,7 +36,10 @@ func (w *objectReconcile) remembered() compare.Past {
 			out.Known = map[string]compare.Known{}
 		}
 		path, k := field.PathString(f.Path), compare.Known{Live: f.LiveHash(w.engine.Hasher)}
-		k.Before = before.Before(path, k.Live)
+		k.Before, k.CededTo = before.Before(path, k.Live), before.Known[path].CededTo
+		if f.Verdict == decide.Cede {
+			k.CededTo = f.Claimant
+		}
 		out.Known[path] = k
 	}
 	return out

@@ -20,6 +20,7 @@ type Finding struct {
 	Verdict       decide.Verdict
 	Reason        string
 	Claimant      string
+	CededTo       string
 	Reported      bool
 	NewInGit      bool // as decide.Finding has it
 	Overrides     decide.Verdict
@@ -32,7 +33,7 @@ type Finding struct {
 func MaskFinding(m redact.Mask, id object.ID, f decide.Finding) Finding {
 	return Finding{
 		Path: f.Path, Kind: f.Kind, Desired: m.Show(id, f.Path, f.Desired), Live: m.Show(id, f.Path, f.Live), Writer: f.Writer,
-		Verdict: f.Verdict, Reason: f.Reason, Claimant: f.Claimant, Reported: f.Reported, NewInGit: f.NewInGit, Overrides: f.Overrides,
+		Verdict: f.Verdict, Reason: f.Reason, Claimant: f.Claimant, CededTo: f.CededTo, Reported: f.Reported, NewInGit: f.NewInGit, Overrides: f.Overrides,
 		NotApplied: f.NotApplied, PausedBy: f.PausedBy, Remedy: f.Remedy,
 	}
 }

@@ -40,6 +40,9 @@ func deleter(f Finding) string {
 func outcome(f Finding) string {
 	switch f.Verdict {
 	case decide.Correct:
+		if f.CededTo != "" {
+			return "put back, no longer ceded to " + f.CededTo
+		}
 		return "put back"
 	case decide.Cede:
 		if f.NotApplied != "" {

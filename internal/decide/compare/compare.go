@@ -73,6 +73,8 @@ type Past struct {
 type Known struct {
 	Live   uint64    // the hash of the live value
 	Before time.Time // when the field was last seen to hold another value; zero where it was not
+	// CededTo is the claimant that the field was left to, then or before; empty for none.
+	CededTo string
 }
 
 // Before is when the field was last seen to hold another value than the one with the hash; zero where it was not.
