@@ -4,16 +4,13 @@ import (
 	"testing"
 	"time"
 
-	apijson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
-
 	"github.com/truce-gitops/truce/internal/model/field"
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 const explainedLive = `
@@ -43,29 +40,16 @@ spec:
   template: {spec: {containers: [{name: web, image: "registry.example/shop/web:2.14.1-with-a-rather-long-tag-as-builds-make-them"}]}}
 `
 
-func objectOf(t *testing.T, text string) object.Object {
-	t.Helper()
-	plain, err := yaml.YAMLToJSON([]byte(text))
-	out := object.Object{}
-	if err == nil {
-		err = apijson.Unmarshal(plain, (*map[string]any)(&out))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	return out
-}
-
 // explainedWeb is the Deployment of shopWeb with all that is known of it.
 func explainedWeb(t *testing.T) explain.Subject {
 	t.Helper()
-	d, live := shopWeb(), objectOf(t, explainedLive)
+	d, live := shopWeb(), given.Object(t, explainedLive)
 	owners, err := explain.FieldOwners(live.At("metadata", "managedFields"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := explain.Subject{
-		ID: live.ID(), Version: "v1", Live: redact.Mask{}.ShowFields(live), Owners: owners, App: &d.App, Revision: d.Report.Revision, Git: redact.Mask{}.ShowFields(objectOf(t, explainedGit)),
+		ID: live.ID(), Version: "v1", Live: redact.Mask{}.ShowFields(live), Owners: owners, App: &d.App, Revision: d.Report.Revision, Git: redact.Mask{}.ShowFields(given.Object(t, explainedGit)),
 		Found: d.Report.Objects[0], Stage: report.Done, Since: 24 * time.Hour, Now: epoch,
 		Places: func(p field.Path) []desired.Place {
 			base := desired.Place{File: "apps/web/base/web.yaml", Line: 7, Means: desired.ByManifest}

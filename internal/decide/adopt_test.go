@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // adoptedAt is when the adoption of the cases was asked for.
@@ -86,9 +85,5 @@ func adoptedObject(t *testing.T, owners, annotation string) object.Object {
 	if annotation != "" {
 		text += "  annotations: {kubectl.kubernetes.io/last-applied-configuration: '{}'}\n"
 	}
-	var o map[string]any
-	if err := yaml.Unmarshal([]byte(text+"  labels: {truce.dev/part-of: x}\n  managedFields:\n"+owners+"data: {a: b}\n"), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
+	return given.Object(t, text+"  labels: {truce.dev/part-of: x}\n  managedFields:\n"+owners+"data: {a: b}\n")
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
 
@@ -88,19 +89,19 @@ type history struct {
 }
 
 func (h *history) replay() {
-	first := load(h.t, h.files["git.yaml"])
+	first := given.Object(h.t, h.files["git.yaml"])
 	h.id, h.name = first.GVK(), first.Name()
 	for _, line := range strings.Split(strings.TrimSpace(h.files["history"]), "\n") {
 		word, rest, _ := strings.Cut(line, " ")
 		switch word {
 		case "":
 		case "git":
-			h.settled = h.apply(ownership.Manager, desired.Sanitise(load(h.t, h.files[rest])))
+			h.settled = h.apply(ownership.Manager, desired.Sanitise(given.Object(h.t, h.files[rest])))
 		case "apply":
 			manager, file, _ := strings.Cut(rest, " ")
-			h.apply(manager, load(h.t, h.files[file]))
+			h.apply(manager, given.Object(h.t, h.files[file]))
 		case "handover":
-			h.apply(ownership.Handover, load(h.t, h.files[rest]))
+			h.apply(ownership.Handover, given.Object(h.t, h.files[rest]))
 		case "scale":
 			h.scale(rest)
 		case "kubectl":

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 const hook = `
@@ -26,7 +27,7 @@ webhooks:
 // bundles returns what a new webhook configuration is made with where Git has the bundle.
 func bundles(t *testing.T, bundle string, claims policy.Claims) []any {
 	t.Helper()
-	git := load(t, strings.ReplaceAll(hook, "BUNDLE", bundle))
+	git := given.Object(t, strings.ReplaceAll(hook, "BUNDLE", bundle))
 	in := decide.Input{
 		Desired: git, Changed: true, Claims: claim.Builtin().On(claim.Subject{Desired: git}, nil), Hasher: ownership.NewHasher(), Now: now,
 		Policy: policy.Policy{Mode: policy.Enforce, Claims: claims, Remediation: policy.Remediate},

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/decide"
@@ -27,6 +26,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
@@ -69,13 +69,13 @@ type story struct {
 func newStory(t *testing.T, f golden.Files) story {
 	t.Helper()
 	hasher := ownership.NewHasher()
-	git, live, settled := desired.Sanitise(load(t, f.Need(t, "git.yaml"))), load(t, f["live.yaml"]), load(t, f["settled.yaml"])
+	git, live, settled := desired.Sanitise(given.Object(t, f.Need(t, "git.yaml"))), given.Object(t, f["live.yaml"]), given.Object(t, f["settled.yaml"])
 	in := decide.Input{Desired: git, Live: live, Owners: ownersOf(t, live), Hasher: hasher, Now: now, Policy: policy.Policy{
 		Mode: policy.Enforce, Claims: policy.ClaimsCede, Remediation: policy.Remediate, Pause: policy.PauseReport,
 		Additions: policy.AdditionsPeople,
 	}}
 	if text, ok := f["before.yaml"]; ok {
-		in.Changed, in.Previous = true, desired.Sanitise(load(t, text))
+		in.Changed, in.Previous = true, desired.Sanitise(given.Object(t, text))
 	}
 	s := claim.Subject{Desired: git, Live: live, Owners: in.Owners}
 	in.Claims, in.Count = claimsOn(t, f["claimants"], s), s.Count()
@@ -117,7 +117,7 @@ func mutators(t *testing.T, text string, in decide.Input) mutation.Mutators {
 	t.Helper()
 	var all []object.Object
 	for doc := range strings.SplitSeq(text, "\n---\n") {
-		if o := load(t, doc); o != nil {
+		if o := given.Object(t, doc); o != nil {
 			all = append(all, o)
 		}
 	}
@@ -140,22 +140,6 @@ func added(t *testing.T, c compare.Input, in decide.Input) []compare.Addition {
 	return addition.FindAdditions(about)
 }
 
-func load(t *testing.T, text string) object.Object {
-	t.Helper()
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o map[string]any
-	if err := utiljson.Unmarshal(raw, &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 func ownersOf(t *testing.T, o object.Object) []ownership.Entry {
 	t.Helper()
 	owners, err := ownership.Entries(o)
@@ -170,7 +154,7 @@ func claimsOn(t *testing.T, text string, s claim.Subject) []claim.Claim {
 	c := claim.Builtin()
 	var all []claim.Claimant
 	for doc := range strings.SplitSeq(text, "\n---\n") {
-		if o := load(t, doc); o != nil {
+		if o := given.Object(t, doc); o != nil {
 			found := c.Read(o)
 			if len(found) == 0 {
 				t.Fatalf("this claims nothing: %s", doc)

@@ -8,12 +8,13 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // TestTheSeedIsOurs: truce creates the object with the least count that its autoscaler allows, and hands it over. The autoscaler, whose status
 // records an earlier write of the same number, has not written it since; of a value that was there before truce, nothing is known.
 func TestTheSeedIsOurs(t *testing.T) {
-	git := load(t, `
+	git := given.Object(t, `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {name: web}
@@ -21,7 +22,7 @@ spec:
   replicas: 1
   paused: true`)
 	for created, want := range map[string]string{"2026-01-02T03:04:05Z": "truce", "2026-01-01T00:00:00Z": "an unknown writer"} {
-		live := load(t, `
+		live := given.Object(t, `
 apiVersion: apps/v1
 kind: Deployment
 metadata:

@@ -7,15 +7,13 @@ import (
 	"testing"
 	"time"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
-
 	"github.com/truce-gitops/truce/internal/decide/addition"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
@@ -41,7 +39,7 @@ func TestStories(t *testing.T) {
 			fmt.Fprintf(&b, "take away %s\n", p)
 		}
 		if text, asked := f["without.yaml"]; asked {
-			for _, a := range addition.WithoutDefaults(in.Live, load(t, text), found) {
+			for _, a := range addition.WithoutDefaults(in.Live, given.Object(t, text), found) {
 				fmt.Fprintf(&b, "not the server's own: %s\n", field.PathString(a.Path))
 			}
 		}
@@ -51,9 +49,9 @@ func TestStories(t *testing.T) {
 
 func input(t *testing.T, f golden.Files) addition.Input {
 	t.Helper()
-	in := addition.Input{Desired: load(t, f.Need(t, "git.yaml")), Catalogue: claim.Builtin()}
+	in := addition.Input{Desired: given.Object(t, f.Need(t, "git.yaml")), Catalogue: claim.Builtin()}
 	if text, there := f["live.yaml"]; there {
-		in.Live = load(t, text)
+		in.Live = given.Object(t, text)
 	}
 	var err error
 	if in.Owners, err = ownership.Entries(in.Live); err != nil {
@@ -69,24 +67,11 @@ func input(t *testing.T, f golden.Files) addition.Input {
 	var claimants []claim.Claimant
 	for doc := range strings.SplitSeq(f["claimants"], "\n---\n") {
 		if strings.TrimSpace(doc) != "" {
-			claimants = append(claimants, in.Catalogue.Read(load(t, doc))...)
+			claimants = append(claimants, in.Catalogue.Read(given.Object(t, doc))...)
 		}
 	}
 	in.Claims = in.Catalogue.On(claim.Subject{Desired: in.Desired, Live: in.Live, Owners: in.Owners}, claimants)
 	return in
-}
-
-func load(t *testing.T, text string) object.Object {
-	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o map[string]any
-	if err := utiljson.Unmarshal(raw, &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
 }
 
 func printAddition(live object.Object, a compare.Addition) string {

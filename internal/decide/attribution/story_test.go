@@ -14,8 +14,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/redact"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"sigs.k8s.io/yaml"
 )
 
@@ -30,7 +30,7 @@ import (
 func TestStories(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, f golden.Files) string {
 		hasher := ownership.NewHasher()
-		live := load[object.Object](t, f["live.yaml"])
+		live := given.Object(t, f["live.yaml"])
 		owners, err := ownership.Entries(live)
 		if err != nil {
 			t.Fatal(err)
@@ -52,18 +52,7 @@ func TestStories(t *testing.T) {
 func load[T any](t *testing.T, text string) T {
 	t.Helper()
 	var out T
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err == nil {
-		var o map[string]any
-		if err = utiljson.Unmarshal(raw, &o); err == nil {
-			if into, ok := any(&out).(*object.Object); ok {
-				*into = o
-				return out
-			}
-			err = json.Unmarshal(raw, &out)
-		}
-	}
-	if err != nil {
+	if err := yaml.Unmarshal([]byte(text), &out); err != nil {
 		t.Fatal(err)
 	}
 	return out
@@ -127,7 +116,7 @@ func claimed(t *testing.T, text string, s claim.Subject) []claim.Claim {
 	t.Helper()
 	var all []claim.Claimant
 	for _, doc := range documents(text) {
-		all = append(all, claim.Builtin().Read(load[object.Object](t, doc))...)
+		all = append(all, claim.Builtin().Read(given.Object(t, doc))...)
 	}
 	return claim.Builtin().On(s, all)
 }
@@ -136,7 +125,7 @@ func statements(t *testing.T, f golden.Files, h ownership.Hasher, b *strings.Bui
 	t.Helper()
 	var s attribution.Statements
 	for _, doc := range documents(f["reviews"]) {
-		in := load[object.Object](t, doc)
+		in := given.Object(t, doc)
 		body, err := json.Marshal(in)
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +150,7 @@ func statements(t *testing.T, f golden.Files, h ownership.Hasher, b *strings.Bui
 		})
 	}
 	for _, doc := range documents(f["reported"]) {
-		o := load[object.Object](t, doc)
+		o := given.Object(t, doc)
 		in := load[struct {
 			Path, At string
 			Here     bool

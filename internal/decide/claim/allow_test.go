@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 func custom(apiVersion, kind string) object.Object {
@@ -15,7 +16,7 @@ func custom(apiVersion, kind string) object.Object {
 
 func TestAdditionsThatAreNoDrift(t *testing.T) {
 	c := claim.Builtin()
-	deployment := read(t, deploymentOf("web"))
+	deployment := given.Object(t, deploymentOf("web"))
 	service := object.Object{"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "web", "namespace": "shop"}}
 	rollout, cluster := custom("argoproj.io/v1alpha1", "Rollout"), custom("postgresql.cnpg.io/v1", "Cluster")
 	by := func(manager string) ownership.Entry { return ownership.Entry{Manager: manager, Operation: "Update"} }

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // writers are those that were found by measuring and in other tools' sources, and the entries that name them. Of the others it
@@ -128,12 +129,12 @@ func TestAUsersEntriesAddAndReplace(t *testing.T) {
 	if !differs(object.ID{Group: "apps", Kind: "Deployment"}) || !differs(object.ID{Group: "example.org", Kind: "Any"}) {
 		t.Error("an entry about every kind is out: all may be claimed by others")
 	}
-	web := read(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, annotations: {example.com/scaler: x}}")
+	web := given.Object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, annotations: {example.com/scaler: x}}")
 	got := c.On(claim.Subject{Desired: web}, nil)
 	if len(got) != 1 || got[0].Name() != "our scaler" || got[0].Min != 2 || got[0].Max != 9 || got[0].Certainty != claim.Annotated {
 		t.Errorf("got %+v", got)
 	}
-	if got := c.Read(read(t, hpaOf("hpa", "web"))); got != nil {
+	if got := c.Read(given.Object(t, hpaOf("hpa", "web"))); got != nil {
 		t.Errorf("an HPA claims %v though the entry is off", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"pgregory.net/rapid"
 )
 
@@ -125,14 +126,14 @@ func claimant(t *rapid.T) object.Object {
 func TestAChangedTargetIsToldToBoth(t *testing.T) {
 	c := claim.Builtin()
 	var ix claim.Index
-	a := read(t, hpaOf("hpa", "web"))
+	a := given.Object(t, hpaOf("hpa", "web"))
 	if got := ix.Put(a.ID(), c.Read(a)); len(got) != 1 || got[0].Name != "web" {
 		t.Errorf("told %v", got)
 	}
 	if got := ix.Put(a.ID(), c.Read(a)); got != nil {
 		t.Errorf("nothing has changed, told %v", got)
 	}
-	b := read(t, hpaOf("hpa", "cart"))
+	b := given.Object(t, hpaOf("hpa", "cart"))
 	if got := ix.Put(b.ID(), c.Read(b)); len(got) != 2 {
 		t.Errorf("told %v", got)
 	}

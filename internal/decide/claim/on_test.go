@@ -7,30 +7,11 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/field"
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 	"go.yaml.in/yaml/v3"
-	utilyaml "k8s.io/apimachinery/pkg/util/json"
-	sigsyaml "sigs.k8s.io/yaml"
 )
-
-// read decodes a manifest as the program does: whole numbers are int64.
-func read(t *testing.T, text string) object.Object {
-	t.Helper()
-	if strings.TrimSpace(text) == "" {
-		return nil
-	}
-	data, err := sigsyaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var m map[string]any
-	if err := utilyaml.Unmarshal(data, &m); err != nil {
-		t.Fatal(err)
-	}
-	return m
-}
 
 func scalar(s string) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: s, Line: 1}
@@ -56,11 +37,11 @@ func TestClaims(t *testing.T) {
 		}
 		var ix claim.Index
 		for doc := range strings.SplitSeq(in["claimants"], "\n---\n") {
-			if o := read(t, doc); o != nil {
+			if o := given.Object(t, doc); o != nil {
 				ix.Put(o.ID(), c.Read(o))
 			}
 		}
-		s := claim.Subject{Desired: read(t, in["git.yaml"]), Live: read(t, in["live.yaml"])}
+		s := claim.Subject{Desired: given.Object(t, in["git.yaml"]), Live: given.Object(t, in["live.yaml"])}
 		var err error
 		if s.Owners, err = ownership.Entries(s.Live); err != nil {
 			t.Fatal(err)
@@ -115,7 +96,7 @@ spec:
 `
 
 func TestTheCountOfACustomResourceIsWhereItsScaleSubresourceSays(t *testing.T) {
-	crd := read(t, gadgets)
+	crd := given.Object(t, gadgets)
 	for version, want := range map[string]field.Path{
 		"v1": field.NewPath("spec", "size"), "v1beta1": field.NewPath("spec", "workers", "count"), "v1alpha1": field.NewPath("spec", "workers", "count"),
 	} {
@@ -123,12 +104,12 @@ func TestTheCountOfACustomResourceIsWhereItsScaleSubresourceSays(t *testing.T) {
 			t.Errorf("at %s: %s, want %s", version, field.PathString(got), field.PathString(want))
 		}
 	}
-	if got := claim.ScaleOf(read(t, "spec: {versions: [{name: v1}]}"), "v1"); got != nil {
+	if got := claim.ScaleOf(given.Object(t, "spec: {versions: [{name: v1}]}"), "v1"); got != nil {
 		t.Errorf("a kind without a scale subresource keeps its count at %s", field.PathString(got))
 	}
 	c := claim.Builtin()
-	gadget := read(t, "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: g, namespace: shop}\nspec: {size: 3, replicas: 2}")
-	hpa := read(t, "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: g, namespace: shop}\n"+
+	gadget := given.Object(t, "apiVersion: example.com/v1\nkind: Gadget\nmetadata: {name: g, namespace: shop}\nspec: {size: 3, replicas: 2}")
+	hpa := given.Object(t, "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: g, namespace: shop}\n"+
 		"spec: {scaleTargetRef: {apiVersion: example.com/v1, kind: Gadget, name: g}, minReplicas: 3, maxReplicas: 10}")
 	got := c.On(claim.Subject{Desired: gadget, Scale: claim.ScaleOf(crd, "v1")}, c.Read(hpa))
 	if len(got) != 1 || !got[0].Path.Equals(field.NewPath("spec", "size")) || !got[0].Scale {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // entry is a right one; each test makes it wrong in one place.
@@ -100,7 +101,7 @@ func FuzzCatalogue(f *testing.F) {
 			}
 			return
 		}
-		o := read(t, deploymentOf("web"))
+		o := given.Object(t, deploymentOf("web"))
 		c.On(claim.Subject{Desired: o, Live: o}, c.Read(o))
 		c.Kinds()
 	})

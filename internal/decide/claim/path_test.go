@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"sigs.k8s.io/yaml"
 )
 
@@ -61,7 +62,7 @@ func TestAPathNamesFieldsOfAnObject(t *testing.T) {
 		`metadata["*"]["*/x"]`:                    `.metadata.annotations["other.io/x"]`,
 		`nothing[*].x`:                            "",
 	} {
-		if got := strings.Join(pathsOf(t, path, read(t, thing)), " "); got != want {
+		if got := strings.Join(pathsOf(t, path, given.Object(t, thing)), " "); got != want {
 			t.Errorf("%s: got %s, want %s", path, got, want)
 		}
 	}

@@ -5,13 +5,11 @@ import (
 	"strings"
 	"testing"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
-
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // BenchmarkUnsettled is the diff of one object without a baseline, from the two decoded objects on: Git's is sanitised, the
@@ -42,20 +40,6 @@ func diff(t testing.TB, git, live object.Object) []compare.Difference {
 	}).Differences
 }
 
-// parse decodes YAML as the API machinery does.
-func parse(t testing.TB, text string) object.Object {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o map[string]any
-	if err := utiljson.Unmarshal(data, &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
 // deployment has two containers with environment, ports, resources and probes, and the defaults that a server adds.
 func deployment(t testing.TB) (git, live object.Object) {
 	container := func(name, defaults string) string {
@@ -71,13 +55,13 @@ func deployment(t testing.TB) (git, live object.Object) {
 	}
 	head := "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\n  labels: {app: web, team: shop}\n"
 	spec := "spec:\n  replicas: %d\n  selector: {matchLabels: {app: web}}\n  template:\n    metadata: {labels: {app: web}}\n    spec:\n      containers:"
-	git = parse(t, head+fmt.Sprintf(spec, 3)+container("web", "")+container("proxy", ""))
+	git = given.Object(t, head+fmt.Sprintf(spec, 3)+container("web", "")+container("proxy", ""))
 	keys := `{".": {}, "f:name": {}, "f:image": {}, "f:args": {}, "f:env": {'k:{"name":"LEVEL"}': {".": {}, "f:name": {}, "f:value": {}}, 'k:{"name":"REGION"}': {".": {}, "f:name": {}, "f:value": {}}}, "f:ports": {'k:{"containerPort":8080,"protocol":"TCP"}': {".": {}, "f:containerPort": {}, "f:name": {}}}}`
 	managed := `  managedFields:
   - {manager: argocd-controller, operation: Apply, apiVersion: apps/v1, time: "2026-01-02T10:00:00Z", fieldsType: FieldsV1, fieldsV1: {"f:metadata": {"f:labels": {"f:app": {}, "f:team": {}}}, "f:spec": {"f:selector": {}, "f:template": {"f:metadata": {"f:labels": {"f:app": {}}}, "f:spec": {"f:containers": {'k:{"name":"web"}': ` + keys + `, 'k:{"name":"proxy"}': ` + keys + `}}}}}}
   - {manager: kube-controller-manager, operation: Update, subresource: scale, apiVersion: apps/v1, fieldsType: FieldsV1, fieldsV1: {"f:spec": {"f:replicas": {}}}}
 `
-	live = parse(t, head+managed+fmt.Sprintf(spec, 8)+container("web", ", scheme: HTTP")+container("proxy", ", scheme: HTTP")+
+	live = given.Object(t, head+managed+fmt.Sprintf(spec, 8)+container("web", ", scheme: HTTP")+container("proxy", ", scheme: HTTP")+
 		"\n      restartPolicy: Always\n      terminationGracePeriodSeconds: 30\n      dnsPolicy: ClusterFirst\n")
 	return git, live
 }
@@ -107,8 +91,8 @@ spec:
             type: object
             properties:
 `
-	git = parse(t, fmt.Sprintf(text, ", shortNames: [w]")+properties.String())
-	live = parse(t, fmt.Sprintf(text, ", shortNames: [wi]")+properties.String())
+	git = given.Object(t, fmt.Sprintf(text, ", shortNames: [w]")+properties.String())
+	live = given.Object(t, fmt.Sprintf(text, ", shortNames: [wi]")+properties.String())
 	live.Metadata()["managedFields"] = []any{map[string]any{
 		"manager": "kubectl", "operation": "Apply", "apiVersion": "apiextensions.k8s.io/v1", "time": "2026-01-02T10:00:00Z",
 		"fieldsV1": map[string]any{"f:spec": map[string]any{
@@ -121,7 +105,7 @@ spec:
 
 func configMap(t testing.TB) (git, live object.Object) {
 	text := "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: shop}\ndata: {a: one, b: %s, c: three}\n"
-	git, live = parse(t, fmt.Sprintf(text, "two")), parse(t, fmt.Sprintf(text, "other"))
+	git, live = given.Object(t, fmt.Sprintf(text, "two")), given.Object(t, fmt.Sprintf(text, "other"))
 	live.Metadata()["managedFields"] = []any{map[string]any{
 		"manager": "kubectl-edit", "operation": "Update", "apiVersion": "v1", "time": "2026-01-02T10:00:00Z",
 		"fieldsV1": map[string]any{"f:data": map[string]any{".": map[string]any{}, "f:a": map[string]any{}, "f:b": map[string]any{}, "f:c": map[string]any{}}},

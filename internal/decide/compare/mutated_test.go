@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // TestWhatAdmissionChanged compares what was sent with what the server returned, at each path that we own.
@@ -341,7 +342,7 @@ func TestWhatAdmissionChanged(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			git, result := parse(t, c.sent), parse(t, c.result)
+			git, result := given.Object(t, c.sent), given.Object(t, c.result)
 			owners := ownersOf(t, git)
 			h := ownership.NewHasher()
 			answer := compare.ApplyResult{Sent: git, Result: result, Owners: owners, Native: git.GVK().Group != "example.com"}
@@ -360,8 +361,8 @@ func TestWhatAdmissionChanged(t *testing.T) {
 
 // TestAFieldThatIsRestored is equal to Git whatever the last apply left there.
 func TestAFieldThatIsRestored(t *testing.T) {
-	git := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: a}}")
-	mutated := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: b}}")
+	git := given.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: a}}")
+	mutated := given.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: b}}")
 	owners, h := ownersOf(t, git), ownership.NewHasher()
 	in := compare.Input{
 		Desired: git, Live: git, Owners: owners, Hasher: h, Native: true,
@@ -377,7 +378,7 @@ func TestAFieldThatIsRestored(t *testing.T) {
 	if len(r.Differences) > 0 {
 		t.Errorf("the field holds Git's value: %v", r.Differences)
 	}
-	in.Live = parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: c}}")
+	in.Live = given.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: c}}")
 	if r, err = compare.CompareObject(in); err != nil {
 		t.Fatal(err)
 	}
@@ -388,8 +389,8 @@ func TestAFieldThatIsRestored(t *testing.T) {
 
 // TestAFieldOfAnotherThatAdmissionChanges is no difference of ours: an ignore rule or a claim withholds it.
 func TestAFieldOfAnotherThatAdmissionChanges(t *testing.T) {
-	git := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: a}}\nspec: {nodeSelector: {disk: ssd, zone: a}}")
-	mutated := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: b}}\nspec: {nodeSelector: {disk: ssd, zone: b}}")
+	git := given.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: a}}\nspec: {nodeSelector: {disk: ssd, zone: a}}")
+	mutated := given.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {labels: {team: b}}\nspec: {nodeSelector: {disk: ssd, zone: b}}")
 	for name, c := range map[string]struct {
 		withheld []field.Path
 		want     []string
@@ -463,7 +464,7 @@ func TestAdmissionThatADryRunMeets(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			git, expected, live := parse(t, head+c.git), parse(t, head+c.expected), parse(t, head+c.live)
+			git, expected, live := given.Object(t, head+c.git), given.Object(t, head+c.expected), given.Object(t, head+c.live)
 			in := compare.Pair{Desired: git, Expected: expected, Live: live, Native: true, Schema: ownersOf(t, git)}
 			if diff := cmp.Diff(c.want, paths(compare.CompareWithoutBaseline(in).Differences), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", c.reason, diff)

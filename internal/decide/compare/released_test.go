@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // ownedAs are the owners of an object of which our entry has the fields, in managedFields' own form.
@@ -95,7 +96,7 @@ func TestWhatWasWithheldIsGitsWhenItsClaimEnds(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			git, live, h := parse(t, c.git), parse(t, c.live), ownership.NewHasher()
+			git, live, h := given.Object(t, c.git), given.Object(t, c.live), ownership.NewHasher()
 			owners := ownedAs(t, c.owned)
 			in := compare.Input{Desired: git, Live: live, Owners: owners, Hasher: h, Baseline: compare.NewBaseline(live, owners, h)}
 			for _, pointer := range c.released {

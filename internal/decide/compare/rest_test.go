@@ -9,6 +9,7 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // TestAChangeBesideWhatIsAnothersIsADifference, though live has all that Git names: the server's defaults were in the answer to the last apply.
@@ -46,7 +47,7 @@ func TestAChangeBesideWhatIsAnothersIsADifference(t *testing.T) {
 		"a key beside it":                {subsets + "[{name: a}]", subsets + "[{name: a}]", subsets + "[{name: a, labels: {hash: x, b: c}}]", ofRules, hash, hash, "", []string{".spec.subsets"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			git, answer, live, h := parse(t, c.git), parse(t, c.answer), parse(t, c.live), ownership.NewHasher()
+			git, answer, live, h := given.Object(t, c.git), given.Object(t, c.answer), given.Object(t, c.live), ownership.NewHasher()
 			owners := ownedAs(t, c.owned)
 			paths := func(pointers []string) (out []field.Path) {
 				for _, text := range pointers {

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 func paths(list []compare.Difference) []string {
@@ -44,12 +45,12 @@ func TestOneFieldDiffersAndIsFoundByItsKey(t *testing.T) {
 
 // A field whose absence means something else than its zero value is missing when it is absent; all others the server leaves out.
 func TestZeroIsAbsentUnlessAbsenceSaysSomethingElse(t *testing.T) {
-	git := parse(t, `
+	git := given.Object(t, `
 apiVersion: v1
 kind: Pod
 metadata: {name: a}
 spec: {hostNetwork: false, hostPID: false, automountServiceAccountToken: false, securityContext: {runAsUser: 0}, schedulerName: ""}`)
-	live := parse(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {securityContext: {}}")
+	live := given.Object(t, "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {securityContext: {}}")
 	want := []string{"missing .spec.automountServiceAccountToken", "missing .spec.securityContext.runAsUser"}
 	if got := paths(diff(t, git, live)); cmp.Diff(want, got) != "" {
 		t.Errorf("got %v", got)
@@ -62,8 +63,8 @@ spec: {hostNetwork: false, hostPID: false, automountServiceAccountToken: false, 
 
 // The class of a volume is left out where it is the empty text; of a claim, where it says no class, it is kept.
 func TestAVolumeOfNoClassIsLikeOneWithoutAClass(t *testing.T) {
-	git := parse(t, "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {storageClassName: ''}")
-	live := parse(t, "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {}")
+	git := given.Object(t, "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {storageClassName: ''}")
+	live := given.Object(t, "apiVersion: v1\nkind: PersistentVolume\nmetadata: {name: a}\nspec: {}")
 	if got := diff(t, git, live); len(got) > 0 {
 		t.Errorf("got %v", paths(got))
 	}
@@ -74,9 +75,9 @@ func TestAVolumeOfNoClassIsLikeOneWithoutAClass(t *testing.T) {
 }
 
 func TestWithADryRunItsAnswerIsWhatCounts(t *testing.T) {
-	git := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: plain, b: new}")
-	expected := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: mutated, b: new, c: shared}")
-	live := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: mutated, b: old, c: shared, d: gone}")
+	git := given.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: plain, b: new}")
+	expected := given.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: mutated, b: new, c: shared}")
+	live := given.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {a: mutated, b: old, c: shared, d: gone}")
 	applied, err := ownership.ParseShape([]byte(`{"f:data":{"f:a":{},"f:b":{},"f:c":{},"f:d":{}}}`))
 	if err != nil {
 		t.Fatal(err)

@@ -6,11 +6,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/decide/mutation"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 func TestWhatMatches(t *testing.T) {
@@ -55,11 +55,11 @@ func TestWhatMatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var all []object.Object
 			for _, text := range c.text {
-				all = append(all, parse(t, text))
+				all = append(all, given.Object(t, text))
 			}
 			s := mutation.Subject{
 				Group: "apps", Resource: "deployments", Namespaced: true, Namespace: map[string]string{"env": "prod"},
-				Object: parse(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app: web}}}"),
+				Object: given.Object(t, "{apiVersion: apps/v1, kind: Deployment, metadata: {name: web, namespace: shop, labels: {app: web}}}"),
 			}
 			var got []string
 			for _, m := range mutation.MatchingMutators(all, s) {
@@ -101,7 +101,7 @@ func TestConditionsLeaveAWholeObjectOut(t *testing.T) {
 		}
 		binding := object.Object{"apiVersion": "admissionregistration.k8s.io/v1", "kind": mutation.PolicyBinding, "spec": map[string]any{"policyName": "p"}}
 		for _, whole := range []bool{true, false} {
-			s := mutation.Subject{Group: "apps", Resource: "deployments", Namespaced: true, Object: parse(t, web), Whole: whole}
+			s := mutation.Subject{Group: "apps", Resource: "deployments", Namespaced: true, Object: given.Object(t, web), Whole: whole}
 			if got := len(mutation.MatchingMutators([]object.Object{hook, policy, binding}, s)); got != map[bool]int{true: 2}[want || !whole] {
 				t.Errorf("%s: %d match, of a whole object: %v, want that they match: %v", expressions, got, whole, want)
 			}
@@ -111,8 +111,8 @@ func TestConditionsLeaveAWholeObjectOut(t *testing.T) {
 
 // TestANamespaceIsItsOwnNamespace is what webhooks choose namespaces by: their own labels. Labels that are not known may match.
 func TestANamespaceIsItsOwnNamespace(t *testing.T) {
-	all := []object.Object{parse(t, "{apiVersion: v1, kind: MutatingWebhookConfiguration, metadata: {name: c}, webhooks: [{name: w, namespaceSelector: {matchLabels: {env: prod}}, rules: [{apiGroups: ['*'], operations: ['*'], resources: ['*']}]}]}")}
-	prod := parse(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {env: prod}}}")
+	all := []object.Object{given.Object(t, "{apiVersion: v1, kind: MutatingWebhookConfiguration, metadata: {name: c}, webhooks: [{name: w, namespaceSelector: {matchLabels: {env: prod}}, rules: [{apiGroups: ['*'], operations: ['*'], resources: ['*']}]}]}")}
+	prod := given.Object(t, "{apiVersion: v1, kind: Namespace, metadata: {name: shop, labels: {env: prod}}}")
 	dev := map[string]string{"env": "dev"}
 	for name, c := range map[string]struct {
 		s    mutation.Subject
@@ -132,15 +132,15 @@ func TestANamespaceIsItsOwnNamespace(t *testing.T) {
 }
 
 func TestLabelsOfOthersAreSeenBySelectors(t *testing.T) {
-	git := parse(t, "{kind: ConfigMap, metadata: {labels: {app: web}}}")
-	live := parse(t, "{kind: ConfigMap, metadata: {labels: {app: changed, inject: 'yes'}}}")
+	git := given.Object(t, "{kind: ConfigMap, metadata: {labels: {app: web}}}")
+	live := given.Object(t, "{kind: ConfigMap, metadata: {labels: {app: changed, inject: 'yes'}}}")
 	if diff := cmp.Diff(map[string]string{"app": "web", "inject": "yes"}, mutation.Written(git, live).Labels()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{"app": "web"}, git.Labels()); diff != "" {
 		t.Errorf("Git's object was changed (-want +got):\n%s", diff)
 	}
-	if got := mutation.Written(parse(t, "{kind: ConfigMap}"), nil); got["metadata"] != nil {
+	if got := mutation.Written(given.Object(t, "{kind: ConfigMap}"), nil); got["metadata"] != nil {
 		t.Errorf("nothing was added: %v", got)
 	}
 }
@@ -168,10 +168,10 @@ func TestEachKindOfConfigurationIsRead(t *testing.T) {
 
 func TestThePolicyThatNamesAField(t *testing.T) {
 	config := func(name, expression string) object.Object {
-		return parse(t, "{apiVersion: v1, kind: MutatingAdmissionPolicy, metadata: {name: "+name+"}, spec: {matchConstraints: {resourceRules: [{apiGroups: [''], operations: ['*'], resources: ['*']}]}, mutations: [{applyConfiguration: {expression: '"+expression+"'}}]}}")
+		return given.Object(t, "{apiVersion: v1, kind: MutatingAdmissionPolicy, metadata: {name: "+name+"}, spec: {matchConstraints: {resourceRules: [{apiGroups: [''], operations: ['*'], resources: ['*']}]}, mutations: [{applyConfiguration: {expression: '"+expression+"'}}]}}")
 	}
 	bound := func(name string) object.Object {
-		return parse(t, "{apiVersion: v1, kind: MutatingAdmissionPolicyBinding, spec: {policyName: "+name+"}}")
+		return given.Object(t, "{apiVersion: v1, kind: MutatingAdmissionPolicyBinding, spec: {policyName: "+name+"}}")
 	}
 	all := mutation.MatchingMutators([]object.Object{config("a", "Object{spec: 1}"), config("b", `Object{metadata: {"team": "x"}}`), bound("a"), bound("b")},
 		mutation.Subject{Resource: "configmaps", Object: object.Object{}, Namespaced: true})
@@ -195,17 +195,4 @@ func FuzzOf(f *testing.F) {
 			mutation.MatchingMutators([]object.Object{o}, mutation.Subject{Resource: "pods", Object: object.Object{}})
 		}
 	})
-}
-
-func parse(t *testing.T, text string) object.Object {
-	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o map[string]any
-	if err := utiljson.Unmarshal(raw, &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 func secret(name, kind, url string) object.Object {
@@ -116,7 +117,7 @@ func TestARepositoryWithoutCredentialsHasThoseOfMany(t *testing.T) {
 // TestTheSourceOfAProjectIsItsOwn: what was fetched with the Secret of one project is not handed to another one. The default project's key is that of before.
 func TestTheSourceOfAProjectIsItsOwn(t *testing.T) {
 	of := func(spec string) app.SourceKey {
-		cr := parse(t, "metadata: {namespace: argocd}\nspec: "+spec)
+		cr := given.Object(t, "metadata: {namespace: argocd}\nspec: "+spec)
 		key := Repositories{}.Source(cr).Key
 		if a := (Applications{}).App(cr, policy.Policy{}); a.Source != key && len(a.Parts) == 0 {
 			t.Errorf("%s: the app reads %v, the source is %v", spec, a.Source, key)
@@ -156,7 +157,7 @@ func TestWhatASecretLacksIsSaidWithoutWhatItHolds(t *testing.T) {
 		"a proxy":            {https, map[string]string{"proxy": "socks5://hush.example"}, "want a URL with http:// or https:// in proxy"},
 		"no flag":            {https, map[string]string{"insecure": "hush"}, "want true or false in insecure"},
 	} {
-		cr := parse(t, "metadata: {namespace: argocd}\nspec: {source: {repoURL: \""+c.url+"\", path: .}}")
+		cr := given.Object(t, "metadata: {namespace: argocd}\nspec: {source: {repoURL: \""+c.url+"\", path: .}}")
 		in := map[string][]byte{}
 		for key, text := range c.secret {
 			in[key] = []byte(text)
@@ -231,7 +232,7 @@ func TestHowAServerIsReachedAndVerified(t *testing.T) {
 			want:   source.Auth{Username: "git", Password: "p"},
 		},
 	} {
-		cr := parse(t, "metadata: {namespace: argocd}\nspec: {source: {repoURL: \""+c.url+"\", path: .}}")
+		cr := given.Object(t, "metadata: {namespace: argocd}\nspec: {source: {repoURL: \""+c.url+"\", path: .}}")
 		in := map[string][]byte{}
 		for key, text := range c.secret {
 			in[key] = []byte(text)

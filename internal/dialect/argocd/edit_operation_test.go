@@ -11,12 +11,13 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // rolledBack is the Application after a rollback to an entry of its history.
 func rolledBack(t *testing.T, spec, history string, id int64) (object.Object, error) {
 	t.Helper()
-	before := decoded(t, `
+	before := given.Object(t, `
 apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: web, namespace: argocd}
@@ -63,7 +64,7 @@ func TestARollbackGoesBackToTheEntry(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(map[string]any(decoded(t, c.want)), got.At("operation", "sync")); diff != "" {
+			if diff := cmp.Diff(map[string]any(given.Object(t, c.want)), got.At("operation", "sync")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			if retry := got.At("operation", "retry"); retry != nil {
@@ -124,7 +125,7 @@ func TestASyncIsTriedAgainAsTheSpecSays(t *testing.T) {
 		"retries":    {"{retry: {limit: 3, backoff: {duration: 10s}}}", map[string]any{"limit": int64(3), "backoff": map[string]any{"duration": "10s"}}, 3},
 		"no retries": {"{automated: {}}", nil, 0},
 	} {
-		before := decoded(t, strings.Replace(edited, "{automated: {prune: true, selfHeal: true}}", c.policy, 1))
+		before := given.Object(t, strings.Replace(edited, "{automated: {prune: true, selfHeal: true}}", c.policy, 1))
 		got, err := argocd.Commands{}.Edit(dialect.Resources{App: before}, dialect.Change{Run: &dialect.Run{Token: "t"}})
 		if err != nil {
 			t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/dialect"
@@ -18,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 const edited = `
@@ -30,19 +30,6 @@ spec:
   destination: {server: https://kubernetes.default.svc, namespace: grokdevops}
   syncPolicy: {automated: {prune: true, selfHeal: true}}
 `
-
-func decoded(t *testing.T, text string) object.Object {
-	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o object.Object
-	if err := kjson.UnmarshalCaseSensitivePreserveInts(data, &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 func parsed(text string) overlay.Image {
 	m, err := overlay.ParseImage(text)
@@ -118,15 +105,15 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 			if c.old != "" && !strings.Contains(edited, c.old) {
 				t.Fatalf("the Application has no %q", c.old)
 			}
-			before := decoded(t, edited)
+			before := given.Object(t, edited)
 			got, err := argocd.Commands{}.Edit(dialect.Resources{App: before}, c.change)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(decoded(t, strings.Replace(edited, c.old, c.new, 1)), got.App); diff != "" {
+			if diff := cmp.Diff(given.Object(t, strings.Replace(edited, c.old, c.new, 1)), got.App); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(decoded(t, edited), before); diff != "" {
+			if diff := cmp.Diff(given.Object(t, edited), before); diff != "" {
 				t.Errorf("what was given was changed:\n%s", diff)
 			}
 			for _, p := range (argocd.Applications{}).App(got.App, policy.Policy{}).Problems {
@@ -137,7 +124,7 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 }
 
 func TestARollbackIsHeldUntilTheAppIsResumed(t *testing.T) {
-	r := dialect.Resources{App: decoded(t, edited)}
+	r := dialect.Resources{App: given.Object(t, edited)}
 	back, err := argocd.Commands{}.Edit(r, dialect.Change{Pin: revisionSuffix("abc"), Run: &dialect.Run{Revision: "abc"}})
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +145,7 @@ func TestARollbackIsHeldUntilTheAppIsResumed(t *testing.T) {
 
 func TestRulesAreTakenAwayByTheirPlaceOrByWhatTheySay(t *testing.T) {
 	other := dialect.Difference{Kind: "Service", JSONPointers: []string{"/spec/type"}}
-	r := dialect.Resources{App: decoded(t, edited)}
+	r := dialect.Resources{App: given.Object(t, edited)}
 	edit := func(c dialect.Change) {
 		t.Helper()
 		var err error
@@ -172,7 +159,7 @@ func TestRulesAreTakenAwayByTheirPlaceOrByWhatTheySay(t *testing.T) {
 		t.Errorf("a rule that is gone is taken away again: %v", err)
 	}
 	edit(dialect.Change{Unignore: []dialect.Difference{other}})
-	if diff := cmp.Diff(decoded(t, edited), r.App); diff != "" {
+	if diff := cmp.Diff(given.Object(t, edited), r.App); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -182,7 +169,7 @@ func TestOneOfSeveralSourcesIsChanged(t *testing.T) {
 		return strings.Replace(edited, "  source: {repoURL: https://git.example/demo, path: app, targetRevision: main, futureField: {kept: yes}}", "  sources: ["+first+", "+second+"]", 1)
 	}
 	const values, chart = "{repoURL: https://git.example/demo, ref: values, name: values}", "{repoURL: https://charts.example, chart: web, targetRevision: 1.0.0, helm: {valueFiles: [$values/a.yaml], parameters: [{name: a, value: b}]}}"
-	r := dialect.Resources{App: decoded(t, several(values, chart))}
+	r := dialect.Resources{App: given.Object(t, several(values, chart))}
 	for _, c := range []struct {
 		change        dialect.Change
 		first, second string
@@ -195,7 +182,7 @@ func TestOneOfSeveralSourcesIsChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(decoded(t, several(c.first, c.second)), got.App); diff != "" {
+		if diff := cmp.Diff(given.Object(t, several(c.first, c.second)), got.App); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", c.change, diff)
 		}
 	}
@@ -219,7 +206,7 @@ func TestAnEditThatContradictsWhatIsThereIsRefused(t *testing.T) {
 		"valueFiles has no a.yaml":                                                {edited, dialect.Change{Chart: overlay.ChartChange{DropValueFiles: []string{"a.yaml"}}}},
 		"value of another form":                                                   {strings.Replace(edited, "{server: https://kubernetes.default.svc, namespace: grokdevops}", "x", 1), dialect.Change{Namespace: revisionSuffix("x")}},
 	} {
-		if _, err := (argocd.Commands{}).Edit(dialect.Resources{App: decoded(t, c.cr)}, c.change); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (argocd.Commands{}).Edit(dialect.Resources{App: given.Object(t, c.cr)}, c.change); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}
@@ -254,7 +241,7 @@ status:
 
 func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	got := argocd.Commands{}.Summarize(decoded(t, told))
+	got := argocd.Commands{}.Summarize(given.Object(t, told))
 	want := dialect.Summary{
 		State: report.State{Sync: "OutOfSync", Health: health.Status{Code: "Degraded"}, Ready: "True", Reason: "Succeeded"},
 		End:   report.End{Reason: "Succeeded", Message: "done"}, Message: "done", Revision: "aaaa", HandledRequest: "token", Finished: true, Target: "main",
@@ -270,7 +257,7 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	fought := argocd.Commands{}.Summarize(decoded(t, strings.Replace(told, "{type: SharedResourceWarning, message: shared,", "{type: FieldsContestedWarning, message: evidence,", 1)))
+	fought := argocd.Commands{}.Summarize(given.Object(t, strings.Replace(told, "{type: SharedResourceWarning, message: shared,", "{type: FieldsContestedWarning, message: evidence,", 1)))
 	if fought.Contested != "evidence" {
 		t.Errorf("what is contested: %q", fought.Contested)
 	}
@@ -281,11 +268,11 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 		"an operation goes on":   {`, finishedAt: "2026-11-21T09:00:01Z"`, ""},
 		"a refresh is asked for": {"namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/refresh: normal}}"},
 	} {
-		if (argocd.Commands{}).Summarize(decoded(t, strings.Replace(told, change[0], change[1], 1))).Finished {
+		if (argocd.Commands{}).Summarize(given.Object(t, strings.Replace(told, change[0], change[1], 1))).Finished {
 			t.Errorf("%s: it is settled", name)
 		}
 	}
-	if s := (argocd.Commands{}).Summarize(decoded(t, strings.Replace(told, "https://git.example/demo, path", "https://me:hunter2@git.example/demo, path", 1))); strings.Contains(s.Lines[4].Text, "hunter2") {
+	if s := (argocd.Commands{}).Summarize(given.Object(t, strings.Replace(told, "https://git.example/demo, path", "https://me:hunter2@git.example/demo, path", 1))); strings.Contains(s.Lines[4].Text, "hunter2") {
 		t.Errorf("a password is shown: %s", s.Lines[4].Text)
 	}
 }
@@ -314,7 +301,7 @@ func FuzzEdit(f *testing.F) {
 
 func TestWhatIsLaidOverTheFilesIsTakenAwayByName(t *testing.T) {
 	const laid = "path: app, kustomize: {namePrefix: x-, images: ['web=y/web:1', 'db:1'], replicas: [{name: web, count: 2}]}"
-	before := decoded(t, strings.Replace(edited, "path: app", laid, 1))
+	before := given.Object(t, strings.Replace(edited, "path: app", laid, 1))
 	edit := func(c dialect.Change) (dialect.Resources, error) {
 		return argocd.Commands{}.Edit(dialect.Resources{App: before.Clone()}, c)
 	}
@@ -322,12 +309,12 @@ func TestWhatIsLaidOverTheFilesIsTakenAwayByName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := decoded(t, strings.Replace(edited, "path: app", "path: app, kustomize: {images: ['web=y/web:1']}", 1))
+	want := given.Object(t, strings.Replace(edited, "path: app", "path: app, kustomize: {images: ['web=y/web:1']}", 1))
 	if diff := cmp.Diff(want, got.App); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	got, err = edit(dialect.Change{Unset: []string{"nameprefix"}, Overlay: overlay.Change{DropImages: []string{"db", "web"}, DropReplicas: []string{"web"}}})
-	if diff := cmp.Diff(decoded(t, edited), got.App); diff != "" || err != nil {
+	if diff := cmp.Diff(given.Object(t, edited), got.App); diff != "" || err != nil {
 		t.Errorf("%v, and all gone (-want +got):\n%s", err, diff)
 	}
 	if _, err := edit(dialect.Change{Overlay: overlay.Change{DropImages: []string{"cache"}}}); err == nil || err.Error() != "spec.source.kustomize.images has nothing for cache" {

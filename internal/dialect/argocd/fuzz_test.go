@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // seeds gives the fuzzer the custom resources of all stories.
@@ -44,8 +45,8 @@ func seeds(f *testing.F) {
 func FuzzApplicationNeverPanics(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil || cr == nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil || cr == nil {
 			return
 		}
 		a := Applications{}.App(cr, policy.Policy{})

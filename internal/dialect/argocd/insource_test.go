@@ -9,6 +9,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
@@ -20,7 +21,7 @@ func TestFilesOfTheSourceAreLaidOverIt(t *testing.T) {
 				files[below] = &fstest.MapFile{Data: []byte(text)}
 			}
 		}
-		a := Applications{}.App(parse(t, in.Need(t, "cr.yaml")), policy.Policy{})
+		a := Applications{}.App(given.Object(t, in.Need(t, "cr.yaml")), policy.Policy{})
 		a = a.AtRevision(strings.Repeat("0123456789", 4), files)
 		out := appText(a)
 		if a.Misread != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/project"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 const projectText = `
@@ -28,7 +29,7 @@ spec:
 `
 
 func TestAppProjectsAreRead(t *testing.T) {
-	p := Projects{}.Project(decodeProject(t, projectText))
+	p := Projects{}.Project(given.Object(t, projectText))
 	if len(p.Problems) > 0 {
 		t.Fatal(p.Problems)
 	}
@@ -72,7 +73,7 @@ func TestWhatOfAnAppProjectCannotBeFollowed(t *testing.T) {
 		`[]`: "spec: ",
 	} {
 		t.Run(spec, func(t *testing.T) {
-			p := Projects{}.Project(decodeProject(t, "metadata: {name: team, namespace: argocd}\nspec: "+spec))
+			p := Projects{}.Project(given.Object(t, "metadata: {name: team, namespace: argocd}\nspec: "+spec))
 			if got := strings.Join(p.Problems, "\n"); !strings.Contains(got, want) {
 				t.Errorf("%q", got)
 			}
@@ -88,25 +89,16 @@ func TestWhatOfAnAppProjectCannotBeFollowed(t *testing.T) {
 			}
 		})
 	}
-	if p := (Projects{}).Project(decodeProject(t, "spec: {signatureKeys: [], clusterResourceWhitelist: []}")); len(p.Problems) > 0 {
+	if p := (Projects{}).Project(given.Object(t, "spec: {signatureKeys: [], clusterResourceWhitelist: []}")); len(p.Problems) > 0 {
 		t.Errorf("empty lists: %q", p.Problems)
 	}
-}
-
-func decodeProject(t *testing.T, text string) object.Object {
-	t.Helper()
-	var o object.Object
-	if err := decodeYAML([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
 }
 
 func FuzzAppProjectNeverPanics(f *testing.F) {
 	f.Add([]byte(projectText))
 	f.Fuzz(func(_ *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil || cr == nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil || cr == nil {
 			return
 		}
 		p := Projects{}.Project(cr)
@@ -121,7 +113,7 @@ func FuzzAppProjectNeverPanics(f *testing.F) {
 // TestTheBuildEnvironmentNamesTheProject, which is the default one where the Application names none.
 func TestTheBuildEnvironmentNamesTheProject(t *testing.T) {
 	for field, want := range map[string]string{"project: team": "team", "project: ''": "default", "revisionHistoryLimit: 5": "default"} {
-		a := Applications{}.App(parse(t, `
+		a := Applications{}.App(given.Object(t, `
 apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: web, namespace: argocd}

@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // large is an Application of 6,000 objects, and the report of an operation about all of them and a hook.
@@ -31,7 +32,7 @@ func large(t *testing.T) (object.Object, report.Report) {
 		r.Objects = append(r.Objects, report.Object{ID: id, Version: "v1", UID: "u", Applied: true, Judged: true, Health: health.Status{Code: health.Healthy}})
 		r.Rollout.Outcomes = append(r.Rollout.Outcomes, report.Outcome{ListedObject: report.ListedObject{ID: id, Version: "v1"}, Fate: report.Brought})
 	}
-	return parse(t, `
+	return given.Object(t, `
 apiVersion: argoproj.io/v1alpha1
 kind: Application
 metadata: {name: web, namespace: argocd}

@@ -21,19 +21,20 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestApplicationsBecomeApps(t *testing.T) {
 	golden.Run(t, "testdata/app/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr := parse(t, in.Need(t, "cr.yaml"))
+		cr := given.Object(t, in.Need(t, "cr.yaml"))
 		return appText(Applications{}.App(cr, policy.Policy{})) + sourceText(cr)
 	})
 }
 
 func TestReportsBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/status/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr, r := parse(t, in.Need(t, "cr.yaml")), reported(t, in.Need(t, "report.yaml"))
+		cr, r := given.Object(t, in.Need(t, "cr.yaml")), reported(t, in.Need(t, "report.yaml"))
 		first := Applications{}.Status(cr, r)
 		answered := Applications{}.AnsweredRequests(cr, r)
 		cr["status"] = object.CloneValue(first)
@@ -43,29 +44,6 @@ func TestReportsBecomeStatus(t *testing.T) {
 		}
 		return text(t, map[string]any{"status": first, "answered": answered})
 	})
-}
-
-func parse(t testing.TB, data string) object.Object {
-	t.Helper()
-	var o object.Object
-	if err := decodeYAML([]byte(data), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-// decodeYAML gives what the API machinery gives: numbers are int64 or float64.
-func decodeYAML(data []byte, into *object.Object) error {
-	data, err := yaml.YAMLToJSON(data)
-	if err != nil {
-		return err
-	}
-	var m map[string]any
-	if err := decodeNumbers(data, &m); err != nil {
-		return err
-	}
-	*into = m
-	return nil
 }
 
 func text(t *testing.T, v any) string {
@@ -318,7 +296,7 @@ func objectID(t *testing.T, s string) object.ID {
 }
 
 func TestHistoryIsOfRolloutsThatWentThroughWhole(t *testing.T) {
-	cr := parse(t, "spec: {revisionHistoryLimit: 2, source: {repoURL: /r, path: p}}")
+	cr := given.Object(t, "spec: {revisionHistoryLimit: 2, source: {repoURL: /r, path: p}}")
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	var ids []int64
 	for n := range 4 {
@@ -343,7 +321,7 @@ func TestHistoryIsOfRolloutsThatWentThroughWhole(t *testing.T) {
 
 // TestOperationsWithinOneSecondAreTheirOwnEntries: each is reported as under way, as ended, and once more when something else has changed.
 func TestOperationsWithinOneSecondAreTheirOwnEntries(t *testing.T) {
-	cr := parse(t, "spec: {source: {repoURL: /r, path: p}}")
+	cr := given.Object(t, "spec: {source: {repoURL: /r, path: p}}")
 	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
 	var revisions []string
 	for _, o := range []struct{ asked, revision string }{{"main", "1"}, {"next", "2"}, {"1", "1"}, {"1", "1"}} {

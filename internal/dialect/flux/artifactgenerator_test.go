@@ -14,12 +14,13 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/recipe"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestArtifactGeneratorsSayWhatIsMade(t *testing.T) {
 	golden.Run(t, "testdata/artifactgenerator/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr := parse(t, in.Need(t, "cr.yaml"))
+		cr := given.Object(t, in.Need(t, "cr.yaml"))
 		s := ArtifactGenerators{}.Source(cr)
 		var out strings.Builder
 		fmt.Fprintf(&out, "%s every %s, suspended %v, other %q, request %q\n", s.Key, s.Interval, s.Suspended, s.Other, s.Request)
@@ -49,7 +50,7 @@ func TestArtifactGeneratorsSayWhatIsMade(t *testing.T) {
 
 func TestGeneratedArtifactsBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/artifactgeneratorstatus/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr, state := parse(t, in.Need(t, "cr.yaml")), generatedState(t, in.Need(t, "state.yaml"))
+		cr, state := given.Object(t, in.Need(t, "cr.yaml")), generatedState(t, in.Need(t, "state.yaml"))
 		first := ArtifactGenerators{}.Status(cr, state)
 		cr["status"] = object.CloneValue(first)
 		state.At = state.At.Add(time.Hour)
@@ -80,7 +81,7 @@ func generatedState(t *testing.T, data string) dialect.SourceState {
 }
 
 func TestAnExternalArtifactThatTruceMakesHasAStatus(t *testing.T) {
-	cr := parse(t, `
+	cr := given.Object(t, `
 apiVersion: source.toolkit.fluxcd.io/v1
 kind: ExternalArtifact
 metadata: {name: web, namespace: apps, generation: 1, labels: {source.extensions.fluxcd.io/generator: u}}
@@ -114,8 +115,8 @@ func FuzzArtifactGeneratorNeverPanics(f *testing.F) {
 	seeds(f, "testdata/artifactgenerator/*.txtar")
 	seeds(f, "testdata/artifactgeneratorstatus/*.txtar")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil {
 			return
 		}
 		s := ArtifactGenerators{}.Source(cr)

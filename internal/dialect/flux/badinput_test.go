@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/webhook"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
@@ -35,7 +36,7 @@ var specTypes = map[string]reflect.Type{
 // fails this test until it is decided what it means.
 func TestBadInputOnEveryField(t *testing.T) {
 	golden.Run(t, "testdata/badinput/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr := parse(t, in.Need(t, "cr.yaml"))
+		cr := given.Object(t, in.Need(t, "cr.yaml"))
 		var out strings.Builder
 		for _, f := range fieldsOf(specTypes[cr.GVK().Kind], []any{"spec"}) {
 			for _, bad := range f.badValues() {

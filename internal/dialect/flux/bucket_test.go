@@ -11,12 +11,13 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestBucketsBecomeSpecs(t *testing.T) {
 	golden.Run(t, "testdata/bucket/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr := parse(t, in.Need(t, "cr.yaml"))
+		cr := given.Object(t, in.Need(t, "cr.yaml"))
 		s := Buckets{}.Source(cr)
 		spec, err := Buckets{}.Spec(cr, secretsOf(t, in["secrets.yaml"]))
 		return sourceText(s) + bucketText(s, spec) + specText(spec, err)
@@ -35,7 +36,7 @@ func bucketText(s dialect.Source, spec source.Spec) string {
 
 func TestFetchesOfBucketsBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/bucketstatus/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr, state := parse(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
+		cr, state := given.Object(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
 		first := Buckets{}.Status(cr, state)
 		cr["status"] = object.CloneValue(first)
 		state.At = state.At.Add(time.Hour)
@@ -50,8 +51,8 @@ func FuzzBucketNeverPanics(f *testing.F) {
 	seeds(f, "testdata/bucket/*.txtar")
 	seeds(f, "testdata/bucketstatus/*.txtar")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil {
 			return
 		}
 		s := Buckets{}.Source(cr)

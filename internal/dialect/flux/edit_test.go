@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 const editedKustomization = `
@@ -28,15 +29,6 @@ kind: GitRepository
 metadata: {name: demo, namespace: flux-system}
 spec: {interval: 1m, url: https://git.example/demo, ref: {branch: main}}
 `
-
-func parsed(t *testing.T, text string) object.Object {
-	t.Helper()
-	var o object.Object
-	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 func ptr[T any](v T) *T { return &v }
 
@@ -96,19 +88,19 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 		"a change of nothing leaves nothing": {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			before := parsed(t, editedKustomization)
-			got, err := c.commands.Edit(dialect.Resources{App: before, Source: parsed(t, editedSource)}, c.change)
+			before := given.Object(t, editedKustomization)
+			got, err := c.commands.Edit(dialect.Resources{App: before, Source: given.Object(t, editedSource)}, c.change)
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := dialect.Resources{App: parsed(t, editedKustomization), Source: parsed(t, editedSource)}
+			want := dialect.Resources{App: given.Object(t, editedKustomization), Source: given.Object(t, editedSource)}
 			lay(t, want.App["spec"], c.spec)
 			lay(t, want.App["metadata"], c.meta)
 			lay(t, want.Source["spec"], c.source)
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
-			if diff := cmp.Diff(parsed(t, editedKustomization), before); diff != "" {
+			if diff := cmp.Diff(given.Object(t, editedKustomization), before); diff != "" {
 				t.Errorf("what was given was changed:\n%s", diff)
 			}
 		})
@@ -119,7 +111,7 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 func lay(t *testing.T, onto any, text string) {
 	t.Helper()
 	m, _ := onto.(map[string]any)
-	for k, v := range parsed(t, text) {
+	for k, v := range given.Object(t, text) {
 		m[k] = v
 	}
 }
@@ -128,7 +120,7 @@ func TestARuleIsTakenAwayByItsPlaceOrByWhatItSays(t *testing.T) {
 	other := dialect.Difference{Kind: "Service", JSONPointers: []string{"/spec/type"}}
 	for name, commands := range map[string]flux.Commands{"in the spec": {}, "in the annotation": {Dropped: []string{"spec.ignoreDifferences"}}} {
 		t.Run(name, func(t *testing.T) {
-			r := dialect.Resources{App: parsed(t, editedKustomization)}
+			r := dialect.Resources{App: given.Object(t, editedKustomization)}
 			edit := func(c dialect.Change) {
 				t.Helper()
 				var err error
@@ -145,7 +137,7 @@ func TestARuleIsTakenAwayByItsPlaceOrByWhatItSays(t *testing.T) {
 				t.Errorf("a rule that is gone is taken away again: %v", err)
 			}
 			edit(dialect.Change{Unignore: []dialect.Difference{other}})
-			if diff := cmp.Diff(parsed(t, editedKustomization), r.App); diff != "" {
+			if diff := cmp.Diff(given.Object(t, editedKustomization), r.App); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -165,7 +157,7 @@ func TestAnEditThatTheDialectHasNoFieldForIsRefused(t *testing.T) {
 		"--auto-prune=false":  {Run: &dialect.Run{Prune: ptr(false)}}, // it has spec.prune: true
 		"is no GitRepository": {Revision: ptr("main")},
 	} {
-		if _, err := (flux.Commands{}).Edit(dialect.Resources{App: parsed(t, editedKustomization)}, c); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := (flux.Commands{}).Edit(dialect.Resources{App: given.Object(t, editedKustomization)}, c); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want an error with %q, got %v", want, err)
 		}
 	}
@@ -190,7 +182,7 @@ func TestWhatIsCreatedIsAnAppWithoutProblems(t *testing.T) {
 }
 
 func TestAnEntryOfTheInventoryIsReadAsFluxWritesIt(t *testing.T) {
-	cr := parsed(t, editedKustomization)
+	cr := given.Object(t, editedKustomization)
 	cr["status"] = map[string]any{"inventory": map[string]any{"entries": []any{
 		map[string]any{"id": "shop_web_apps_Deployment", "v": "v1"}, map[string]any{"id": "_system__node_rbac.authorization.k8s.io_ClusterRole", "v": "v1"},
 		map[string]any{"id": "nonsense", "v": "v1"},

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/dialect"
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 func TestAnExternalArtifactIsWhatItsStatusNames(t *testing.T) {
@@ -19,7 +19,7 @@ func TestAnExternalArtifactIsWhatItsStatusNames(t *testing.T) {
 		"an artifact":      {head + "status: {artifact: {url: 'http://x/a.tar.gz', revision: r, digest: 'sha256:00', path: p, lastUpdateTime: '2026-01-01T00:00:00Z', metadata: {org.opencontainers.image.revision: o}}}", "http://x/a.tar.gz sha256:00 r o", false},
 		"a wrong status":   {head + "status: {artifact: [1]}", "", true},
 	} {
-		cr := parse(t, c.cr)
+		cr := given.Object(t, c.cr)
 		s := ExternalArtifacts{}.Source(cr)
 		spec, err := ExternalArtifacts{}.Spec(cr, source.Secrets{})
 		got := ""
@@ -38,8 +38,8 @@ func TestAnExternalArtifactIsWhatItsStatusNames(t *testing.T) {
 func FuzzExternalArtifactNeverPanics(f *testing.F) {
 	f.Add([]byte("apiVersion: source.toolkit.fluxcd.io/v1\nkind: ExternalArtifact\nmetadata: {name: a, namespace: b}\nstatus: {artifact: {url: 'http://x', digest: 'sha256:00', revision: r}}\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil {
 			return
 		}
 		s := ExternalArtifacts{}.Source(cr)

@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 func crd(t *testing.T, plural string) object.Object {
@@ -29,7 +30,7 @@ func crd(t *testing.T, plural string) object.Object {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return parse(t, string(data))
+	return given.Object(t, string(data))
 }
 
 func properties(t *testing.T, crd object.Object, of string) map[string]any {
@@ -126,7 +127,7 @@ func TestTheExamplesAreUnderstood(t *testing.T) {
 		}
 		var problems []app.Problem
 		var notes []string
-		switch cr := parse(t, string(data)); cr.GVK().Kind {
+		switch cr := given.Object(t, string(data)); cr.GVK().Kind {
 		case kustomization:
 			a := Kustomizations{}.App(cr, policy.Policy{})
 			problems, notes = a.Problems, a.Notes
@@ -173,7 +174,7 @@ func TestMessagesAreCutWhereACharacterEnds(t *testing.T) {
 }
 
 func TestAFrontChangesNothingThatItIsGiven(t *testing.T) {
-	cr := parse(t, `
+	cr := given.Object(t, `
 metadata: {name: a, namespace: b, annotations: {truce.dev/ignore-differences: '[{jsonPatches: [{op: remove, path: /a}]}]'}}
 spec: {interval: 1m, prune: true, ignoreDifferences: [{target: {kind: A}, jsonPatches: [{op: remove, path: /a, value: {b: [1]}}]}]}
 status: {conditions: [{type: Ready, status: "True"}], inventory: {entries: [{id: a, v: v1}]}}`)

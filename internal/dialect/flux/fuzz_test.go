@@ -15,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // seeds gives the fuzzer the custom resources of all stories.
@@ -40,8 +41,8 @@ func FuzzKustomizationNeverPanics(f *testing.F) {
 	seeds(f, "testdata/app/*.txtar")
 	seeds(f, "testdata/status/*.txtar")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil {
 			return
 		}
 		a := Kustomizations{}.App(cr, policy.Policy{})
@@ -63,8 +64,8 @@ func FuzzGitRepositoryNeverPanics(f *testing.F) {
 	seeds(f, "testdata/source/*.txtar")
 	seeds(f, "testdata/sourcestatus/*.txtar")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil {
 			return
 		}
 		s := GitRepositories{}.Source(cr)

@@ -10,19 +10,20 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestHelmChartsSayWhichChartIsMeant(t *testing.T) {
 	golden.Run(t, "testdata/helmchart/*.txtar", func(t *testing.T, in golden.Files) string {
-		s := HelmCharts{}.Source(parse(t, in.Need(t, "cr.yaml")))
+		s := HelmCharts{}.Source(given.Object(t, in.Need(t, "cr.yaml")))
 		return sourceText(s) + fmt.Sprintf("from: %s verify=%+v\nchoice: %+v\nproblems: %v\n", s.Chart.From, s.Chart.From.Verify, s.Chart, s.Problems)
 	})
 }
 
 func TestLooksAtHelmChartsBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/helmchartstatus/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr, state := parse(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
+		cr, state := given.Object(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
 		first := HelmCharts{}.Status(cr, state)
 		cr["status"] = object.CloneValue(first)
 		state.At = state.At.Add(time.Hour)
@@ -37,8 +38,8 @@ func FuzzHelmChartNeverPanics(f *testing.F) {
 	seeds(f, "testdata/helmchart/*.txtar")
 	seeds(f, "testdata/helmchartstatus/*.txtar")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil {
 			return
 		}
 		s := HelmCharts{}.Source(cr)

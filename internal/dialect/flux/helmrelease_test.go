@@ -10,12 +10,13 @@ import (
 	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestHelmReleasesBecomeApps(t *testing.T) {
 	golden.Run(t, "testdata/helmrelease/*.txtar", func(t *testing.T, in golden.Files) string {
-		a := HelmReleases{}.App(parse(t, in.Need(t, "cr.yaml")), policy.Policy{Remediation: policy.Remediate})
+		a := HelmReleases{}.App(given.Object(t, in.Need(t, "cr.yaml")), policy.Policy{Remediation: policy.Remediate})
 		spec, err := json.MarshalIndent(a.Release, "", "  ")
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +41,7 @@ func TestALongNameIsShortened(t *testing.T) {
 // TestHelmsMarksWin: Helm puts them on the objects after the post-renderers, of which commonMetadata is one.
 func TestHelmsMarksWin(t *testing.T) {
 	const spec = "{commonMetadata: {labels: {app.kubernetes.io/managed-by: Flux, team: shop}, annotations: {meta.helm.sh/release-name: a, meta.helm.sh/release-namespace: b, c: d}}}"
-	a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"), policy.Policy{})
+	a := HelmReleases{}.App(given.Object(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"), policy.Policy{})
 	const want = "map[app.kubernetes.io/managed-by:Helm team:shop] map[c:d meta.helm.sh/release-name:web meta.helm.sh/release-namespace:apps]"
 	if m := a.Overlay.Metadata; fmt.Sprint(m.Labels, " ", m.Annotations) != want {
 		t.Errorf("%v %v, want %s", m.Labels, m.Annotations, want)
@@ -63,7 +64,7 @@ func TestTheActionsOfAReleaseHavePoliciesForDefinitions(t *testing.T) {
 		"{install: {skipCRDs: true}, upgrade: {crds: CreateReplace}}":        "skip, replace",
 		"{install: {crds: Create, skipCRDs: true}, upgrade: {crds: Skip}}":   ", skip",
 	} {
-		a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+cmp.Or(spec, "{}")+"\n"), policy.Policy{})
+		a := HelmReleases{}.App(given.Object(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+cmp.Or(spec, "{}")+"\n"), policy.Policy{})
 		if q := a.Release.Template; string(q.CRDs)+", "+string(q.UpgradeCRDs) != want {
 			t.Errorf("%s: %q in an install, %q in an upgrade, want %q", spec, q.CRDs, q.UpgradeCRDs, want)
 		}
@@ -81,7 +82,7 @@ func TestStrategiesOfPostRenderersAndOfWaits(t *testing.T) {
 		"{waitStrategy: {name: legacy}}":                                              "  [spec.waitStrategy: legacy has no effect: truce watches the objects, and judges them as poller does] []",
 		"{waitStrategy: {name: none}}":                                                "  [] [spec.waitStrategy.name]",
 	} {
-		a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"), policy.Policy{})
+		a := HelmReleases{}.App(given.Object(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"), policy.Policy{})
 		var problems []string
 		for _, p := range a.Problems {
 			if strings.Contains(p.Field, "Strategy") {
@@ -104,7 +105,7 @@ func TestTheFormerReleaseIsOfAnotherNameOrNamespace(t *testing.T) {
 		"{releaseName: web, storageNamespace: apps, targetNamespace: next}":  "shop/web in apps: map[2:b]",
 		"{releaseName: web}": "shop/web in apps: map[2:b]",
 	} {
-		a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"+status), policy.Policy{})
+		a := HelmReleases{}.App(given.Object(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"+status), policy.Policy{})
 		got := "none"
 		if f := a.Release.Former; f != nil {
 			got = fmt.Sprintf("%s/%s in %s: %v", f.Namespace, f.Name, f.Storage, f.Known)
@@ -126,7 +127,7 @@ func TestTheChartOfARepositoryOfFilesIsNotSearchedFor(t *testing.T) {
 		"{chartRef: {kind: ExternalArtifact, name: r}}":                                           ". true",
 		"{chartRef: {kind: HelmChart, name: r}}":                                                  ". false",
 	} {
-		a := HelmReleases{}.App(parse(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"), policy.Policy{})
+		a := HelmReleases{}.App(given.Object(t, "apiVersion: helm.toolkit.fluxcd.io/v2\nkind: HelmRelease\nmetadata: {name: web, namespace: apps}\nspec: "+spec+"\n"), policy.Policy{})
 		if got := fmt.Sprint(a.Path, " ", a.Release.Packed); got != want {
 			t.Errorf("%s: %s, want %s", spec, got, want)
 		}

@@ -13,20 +13,21 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 // Each story says what is fetched for the repository itself, and for the chart of the HelmRelease beside it.
 func TestHelmRepositoriesBecomeSpecs(t *testing.T) {
 	golden.Run(t, "testdata/helmrepository/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr, secrets := parse(t, in.Need(t, "cr.yaml")), secretsOf(t, in["secrets.yaml"])
+		cr, secrets := given.Object(t, in.Need(t, "cr.yaml")), secretsOf(t, in["secrets.yaml"])
 		s := HelmRepositories{}.Source(cr)
 		spec, err := HelmRepositories{}.Spec(cr, secrets)
 		out := sourceText(s) + fmt.Sprintf("also: %v static=%t\n", s.OtherSecrets, s.Static) + helmText(spec, err)
 		if in["release.yaml"] == "" {
 			return out
 		}
-		a := HelmReleases{}.App(parse(t, in["release.yaml"]), policy.Policy{})
+		a := HelmReleases{}.App(given.Object(t, in["release.yaml"]), policy.Policy{})
 		out += fmt.Sprintf("reads: %s verify=%+v every %s problems=%v\n", a.Source, a.Source.Verify, a.SourceInterval, a.Problems)
 		if err != nil || len(a.Problems) > 0 {
 			return out
@@ -52,7 +53,7 @@ func helmText(s source.Spec, err error) string {
 
 func TestFetchesOfHelmRepositoriesBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/helmrepositorystatus/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr, state := parse(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
+		cr, state := given.Object(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
 		first := HelmRepositories{}.Status(cr, state)
 		cr["status"] = object.CloneValue(first)
 		state.At = state.At.Add(time.Hour)
@@ -67,8 +68,8 @@ func FuzzHelmRepositoryNeverPanics(f *testing.F) {
 	seeds(f, "testdata/helmrepository/*.txtar")
 	seeds(f, "testdata/helmrepositorystatus/*.txtar")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil {
 			return
 		}
 		s := HelmRepositories{}.Source(cr)

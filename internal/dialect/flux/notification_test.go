@@ -11,12 +11,13 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestProvidersAndAlertsAreRead(t *testing.T) {
 	golden.Run(t, "testdata/notification/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr := parse(t, in.Need(t, "cr.yaml"))
+		cr := given.Object(t, in.Need(t, "cr.yaml"))
 		n := Notifications{SameNamespace: in["same-namespace"] != ""}
 		state := route.State{Failing: strings.TrimSpace(in["failing"]), At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}
 		var out string

@@ -12,12 +12,13 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestOCIRepositoriesBecomeSpecs(t *testing.T) {
 	golden.Run(t, "testdata/oci/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr := parse(t, in.Need(t, "cr.yaml"))
+		cr := given.Object(t, in.Need(t, "cr.yaml"))
 		s := OCIRepositories{}.Source(cr)
 		spec, err := OCIRepositories{}.Spec(cr, secretsOf(t, in["secrets.yaml"]))
 		text := sourceText(s) + ociText(spec) + specText(spec, err)
@@ -75,7 +76,7 @@ func secretsOf(t *testing.T, data string) source.Secrets {
 
 func TestFetchesOfArtifactsBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/ocistatus/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr, state := parse(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
+		cr, state := given.Object(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
 		first := OCIRepositories{}.Status(cr, state)
 		cr["status"] = object.CloneValue(first)
 		state.At = state.At.Add(time.Hour)
@@ -116,8 +117,8 @@ func FuzzOCIRepositoryNeverPanics(f *testing.F) {
 	seeds(f, "testdata/oci/*.txtar")
 	seeds(f, "testdata/ocistatus/*.txtar")
 	f.Fuzz(func(t *testing.T, data []byte) {
-		var cr object.Object
-		if decodeYAML(data, &cr) != nil {
+		cr, err := given.ParseObject(string(data))
+		if err != nil {
 			return
 		}
 		s := OCIRepositories{}.Source(cr)

@@ -10,12 +10,13 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source/webhook"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestReceiversAreRead(t *testing.T) {
 	golden.Run(t, "testdata/receiver/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr := parse(t, in.Need(t, "cr.yaml"))
+		cr := given.Object(t, in.Need(t, "cr.yaml"))
 		n := Receivers{SameNamespace: in["same-namespace"] != ""}
 		r := n.Receiver(cr)
 		state := webhook.State{Problems: r.Problems, Notes: r.Notes, Missing: strings.TrimSpace(in["missing"]), Handled: r.Request, At: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)}

@@ -25,26 +25,27 @@ import (
 	"github.com/truce-gitops/truce/internal/model/release/chart"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 func TestKustomizationsBecomeApps(t *testing.T) {
 	golden.Run(t, "testdata/app/*.txtar", func(t *testing.T, in golden.Files) string {
-		return appText(Kustomizations{}.App(parse(t, in.Need(t, "cr.yaml")), policy.Policy{}))
+		return appText(Kustomizations{}.App(given.Object(t, in.Need(t, "cr.yaml")), policy.Policy{}))
 	})
 }
 
 // Each story has cases of a dependency: a title, then a dependency's custom resource, or nothing for one that is not there.
 func TestADependencyIsReadyAsInFlux(t *testing.T) {
 	golden.Run(t, "testdata/dependency/*.txtar", func(t *testing.T, in golden.Files) string {
-		self := parse(t, in.Need(t, "cr.yaml"))
+		self := given.Object(t, in.Need(t, "cr.yaml"))
 		on := Kustomizations{}.App(self, policy.Policy{}).DependsOn
 		var out strings.Builder
 		for _, text := range strings.Split(in.Need(t, "cases"), "=== ")[1:] {
 			title, text, _ := strings.Cut(text, "\n")
 			var dep object.Object
 			if strings.TrimSpace(text) != "" {
-				dep = parse(t, text)
+				dep = given.Object(t, text)
 			}
 			for _, d := range on {
 				fmt.Fprintf(&out, "%s: %s\n", title, cmp.Or(Kustomizations{}.Unready(d, self, dep, strings.TrimSpace(in.Need(t, "revision"))), "ready"))
@@ -56,7 +57,7 @@ func TestADependencyIsReadyAsInFlux(t *testing.T) {
 
 func TestReportsBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/status/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr, r := parse(t, in.Need(t, "cr.yaml")), reported(t, in.Need(t, "report.yaml"))
+		cr, r := given.Object(t, in.Need(t, "cr.yaml")), reported(t, in.Need(t, "report.yaml"))
 		first := Kustomizations{}.Status(cr, r)
 		cr["status"] = object.CloneValue(first)
 		r.At = r.At.Add(time.Hour)
@@ -72,11 +73,11 @@ func TestReportsBecomeStatus(t *testing.T) {
 
 func TestGitRepositoriesBecomeSpecs(t *testing.T) {
 	golden.Run(t, "testdata/source/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr := parse(t, in.Need(t, "cr.yaml"))
+		cr := given.Object(t, in.Need(t, "cr.yaml"))
 		var secret map[string][]byte
 		if data, ok := in["secret.yaml"]; ok {
 			secret = map[string][]byte{}
-			for k, v := range parse(t, data) {
+			for k, v := range given.Object(t, data) {
 				secret[k] = []byte(fmt.Sprint(v))
 			}
 		}
@@ -86,7 +87,7 @@ func TestGitRepositoriesBecomeSpecs(t *testing.T) {
 
 func TestFetchesBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/sourcestatus/*.txtar", func(t *testing.T, in golden.Files) string {
-		cr, state := parse(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
+		cr, state := given.Object(t, in.Need(t, "cr.yaml")), fetched(t, in.Need(t, "state.yaml"))
 		first := GitRepositories{}.Status(cr, state)
 		cr["status"] = object.CloneValue(first)
 		state.At = state.At.Add(time.Hour)
@@ -106,48 +107,11 @@ func otherSecrets(t *testing.T, in golden.Files) map[string]map[string][]byte {
 			continue
 		}
 		out[name] = map[string][]byte{}
-		for k, v := range parse(t, data) {
+		for k, v := range given.Object(t, data) {
 			out[name][k] = []byte(fmt.Sprint(v))
 		}
 	}
 	return out
-}
-
-func parse(t testing.TB, data string) object.Object {
-	t.Helper()
-	var o object.Object
-	if err := decodeYAML([]byte(data), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
-
-// decodeYAML gives what the API machinery gives: numbers are int64 or float64.
-func decodeYAML(data []byte, into *object.Object) error {
-	var m map[string]any
-	if err := yaml.Unmarshal(data, &m); err != nil {
-		return err
-	}
-	*into, _ = numbers(m).(map[string]any)
-	return nil
-}
-
-func numbers(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		for k := range v {
-			v[k] = numbers(v[k])
-		}
-	case []any:
-		for i := range v {
-			v[i] = numbers(v[i])
-		}
-	case float64:
-		if v == float64(int64(v)) {
-			return int64(v)
-		}
-	}
-	return v
 }
 
 func text(t *testing.T, v any) string {

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/lint/autoscaled"
@@ -16,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -42,11 +41,7 @@ func owns(manager, operation, subresource string, count bool) string {
 
 func workload(t *testing.T, annotations, managers string) object.Object {
 	t.Helper()
-	var o map[string]any
-	text := "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\n  annotations: {" + annotations + "}\n  managedFields:\n" + managers
-	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
+	o := given.Object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\n  namespace: shop\n  annotations: {"+annotations+"}\n  managedFields:\n"+managers)
 	o["spec"] = map[string]any{"replicas": int64(5)}
 	return o
 }

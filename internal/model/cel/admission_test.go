@@ -4,11 +4,12 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/cel"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // TestAConditionOfAdmissionIsFalseOnlyIfItIsCertain: what is unknown of a request may make any condition true.
 func TestAConditionOfAdmissionIsFalseOnlyIfItIsCertain(t *testing.T) {
-	object := decode(t, `{metadata: {name: web, labels: {app: web}}, spec: {replicas: 3}}`)
+	object := given.Object(t, `{metadata: {name: web, labels: {app: web}}, spec: {replicas: 3}}`)
 	update := map[string]any{"operation": "UPDATE", "namespace": "shop", "name": "web", "resource": map[string]any{"group": "apps", "resource": "deployments"}}
 	create := map[string]any{"operation": "CREATE"}
 	for text, want := range map[string]struct{ update, create bool }{

@@ -9,20 +9,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/model/cel"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
-
-func decode(t testing.TB, text string) map[string]any {
-	t.Helper()
-	b, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o map[string]any
-	if err := json.Unmarshal(b, &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 const ready = `{metadata: {generation: 2, labels: {v: "1.2"}}, status: {observedGeneration: 2, ratio: 2.0, conditions: [{type: Ready, status: "True"}]}}`
 
@@ -47,7 +35,7 @@ func TestAnExpressionIsTrueOfObjects(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		o := decode(t, ready)
+		o := map[string]any(given.Object(t, ready))
 		is, err := e.IsTrue(map[string]any{cel.Self: o, cel.Dep: o})
 		got := fmt.Sprint(is)
 		if err != nil {
@@ -82,10 +70,10 @@ func TestAnExpressionOverFieldsNeedsNoneOfThemBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := e.IsTrue(decode(t, ready)); err == nil || !strings.Contains(err.Error(), "spec") {
+	if _, err := e.IsTrue(given.Object(t, ready)); err == nil || !strings.Contains(err.Error(), "spec") {
 		t.Errorf("without spec: %v", err)
 	}
-	if is, err := e.IsTrue(decode(t, strings.Replace(ready, "{metadata", "{spec: {x: 1}, metadata", 1))); err != nil || !is {
+	if is, err := e.IsTrue(given.Object(t, strings.Replace(ready, "{metadata", "{spec: {x: 1}, metadata", 1))); err != nil || !is {
 		t.Errorf("with spec: %v, %v", is, err)
 	}
 	if _, err := (cel.Expression{}).IsTrue(nil); err == nil {

@@ -7,20 +7,9 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
-	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 )
-
-func decode(text string) (object.Object, error) {
-	b, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		return nil, err
-	}
-	var o map[string]any
-	err = json.Unmarshal(b, &o)
-	return o, err
-}
 
 // Each story has cases: a title, then the pods of one workload.
 func TestTheCauseIsWhatThePodsReport(t *testing.T) {
@@ -30,10 +19,7 @@ func TestTheCauseIsWhatThePodsReport(t *testing.T) {
 			title, text, _ := strings.Cut(text, "\n")
 			var pods []object.Object
 			for _, text := range strings.Split(text, "---\n") {
-				o, err := decode(text)
-				if err != nil {
-					t.Fatal(err)
-				}
+				o := given.Object(t, text)
 				pods = append(pods, o)
 			}
 			fmt.Fprintf(&out, "%s: %s\n", title, health.PodTrouble(pods))
@@ -56,10 +42,7 @@ func TestPodsAreFoundByTheirWorkload(t *testing.T) {
 		`{apiVersion: v1, kind: Pod, metadata: {name: unlabelled, namespace: shop, ownerReferences: [{controller: true, kind: ReplicaSet, uid: r}]}}`,
 		`{apiVersion: v1, kind: Secret, metadata: {name: no-pod, namespace: shop, labels: {app: web}, ownerReferences: [{controller: true, kind: ReplicaSet, uid: u}]}}`,
 	} {
-		o, err := decode(text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := given.Object(t, text)
 		pods = append(pods, o)
 	}
 	for _, c := range []struct{ workload, selector, want string }{
@@ -78,10 +61,7 @@ func TestPodsAreFoundByTheirWorkload(t *testing.T) {
 		{`{apiVersion: batch/v1, kind: CronJob, metadata: {name: migrate, namespace: shop, uid: u}, spec: {selector: {matchLabels: {app: web}}, template: {spec: {}}}}`, "app in (web)", "of-replicaset of-this"},
 		{`{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop, uid: u}, spec: {selector: {app: web}}}`, "", ""},
 	} {
-		o, err := decode(c.workload)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := given.Object(t, c.workload)
 		var names []string
 		for _, pod := range health.PodsOfWorkload(o, pods) {
 			names = append(names, pod.Name())
@@ -112,10 +92,7 @@ func TestWhatAnObjectItselfReportsExplainsIt(t *testing.T) {
 		"pods refused no longer": {`{apiVersion: apps/v1, kind: ReplicaSet, ` + strings.Replace(refused, "True", "False", 1), degraded, ""},
 		"refused without a word": {`{apiVersion: apps/v1, kind: ReplicaSet, status: {conditions: [{type: ReplicaFailure, status: "True"}]}}`, degraded, "ReplicaFailure"},
 	} {
-		o, err := decode(c.object)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := given.Object(t, c.object)
 		if got := health.Explained(o, c.status).Cause; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}

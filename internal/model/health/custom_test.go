@@ -7,6 +7,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/cel"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 func parsed(t *testing.T, text string) cel.Expression {
@@ -34,15 +35,12 @@ func TestAUsersRulesDecideTheHealth(t *testing.T) {
 		`{observedGeneration: 2, conditions: [{type: Synced, status: "True"}]}`: "Healthy ",
 		`{}`: "Unknown healthCheckExprs: failed cannot be evaluated: no such key: conditions",
 	} {
-		o, err := decode(`{apiVersion: bitnami.com/v1alpha1, kind: SealedSecret, metadata: {name: s, generation: 2}, status: ` + status + `}`)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := given.Object(t, `{apiVersion: bitnami.com/v1alpha1, kind: SealedSecret, metadata: {name: s, generation: 2}, status: `+status+`}`)
 		if s := rules.Assess(o); !strings.HasPrefix(string(s.Code)+" "+s.Message, want) || s.Code == health.Healthy && s.Message != "" {
 			t.Errorf("%s: %s %s, want %s", status, s.Code, s.Message, want)
 		}
 	}
-	if o, _ := decode(`{metadata: {deletionTimestamp: now}, status: {conditions: [{type: Synced, status: "True"}]}}`); rules.Assess(o).Code != health.Progressing {
+	if o := given.Object(t, `{metadata: {deletionTimestamp: now}, status: {conditions: [{type: Synced, status: "True"}]}}`); rules.Assess(o).Code != health.Progressing {
 		t.Error("an object that terminates is Healthy")
 	}
 }

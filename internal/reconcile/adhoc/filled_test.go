@@ -3,30 +3,15 @@ package adhoc
 import (
 	"testing"
 
-	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
-
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/schema"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
-
-func read(t *testing.T, text string) object.Object {
-	t.Helper()
-	raw, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o map[string]any
-	if err := utiljson.Unmarshal(raw, &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 // TestWhatTheServerFillsIn is a default, what it allocates, and what it copies from another field; another value is another writer's.
 func TestWhatTheServerFillsIn(t *testing.T) {
-	deployment := read(t, `
+	deployment := given.Object(t, `
 apiVersion: apps/v1
 kind: Deployment
 spec:
@@ -39,9 +24,9 @@ spec:
       containers:
       - {name: web, terminationMessagePath: /dev/termination-log, imagePullPolicy: Never, resources: {limits: {cpu: 1, memory: 1Gi}, requests: {cpu: 1, memory: 2Gi}}}
       - {name: log, resources: {limits: {cpu: 1}, requests: {cpu: 1}}}`)
-	other := read(t, "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {serviceAccountName: web, serviceAccount: old}}}")
-	service := read(t, "apiVersion: v1\nkind: Service\nspec: {clusterIP: 10.0.0.1, externalName: web}")
-	custom := read(t, "apiVersion: example.com/v1\nkind: Deployment\nspec: {progressDeadlineSeconds: 600}")
+	other := given.Object(t, "apiVersion: apps/v1\nkind: Deployment\nspec: {template: {spec: {serviceAccountName: web, serviceAccount: old}}}")
+	service := given.Object(t, "apiVersion: v1\nkind: Service\nspec: {clusterIP: 10.0.0.1, externalName: web}")
+	custom := given.Object(t, "apiVersion: example.com/v1\nkind: Deployment\nspec: {progressDeadlineSeconds: 600}")
 	pod := field.NewPath("spec", "template", "spec")
 	in := func(container string, names ...string) field.Path {
 		p := append(pod[:len(pod):len(pod)], field.NewPath("containers")...)

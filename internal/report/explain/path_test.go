@@ -6,14 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 const pod = `
@@ -33,11 +32,7 @@ spec:
 
 func podSubject(t testing.TB) explain.Subject {
 	t.Helper()
-	var o map[string]any
-	if err := yaml.Unmarshal([]byte(pod), &o); err != nil {
-		t.Fatal(err)
-	}
-	s := explain.Subject{Live: whole(o).(map[string]any), Journal: []journal.Entry{{Path: `.metadata.annotations["a.b/c"]`}}}
+	s := explain.Subject{Live: redact.Shown(given.Object(t, pod)), Journal: []journal.Entry{{Path: `.metadata.annotations["a.b/c"]`}}}
 	s.ID = s.Live.Object().ID()
 	var err error
 	if s.Owners, err = explain.FieldOwners(s.Live.Object().At("metadata", "managedFields")); err != nil {

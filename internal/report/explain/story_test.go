@@ -14,7 +14,6 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
-	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -22,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
@@ -108,18 +108,15 @@ func read[T any](t *testing.T, f golden.Files, section string) (out T) {
 
 func subject(t *testing.T, f golden.Files) explain.Subject {
 	mask := redact.Mask{Key: []byte("stories")}
-	live, git := object.Object(whole(read[map[string]any](t, f, "live")).(map[string]any)), object.Object(whole(read[map[string]any](t, f, "git")).(map[string]any))
+	live, git := given.Object(t, f["live"]), given.Object(t, f["git"])
 	about := read[told](t, f, "app")
 	s := explain.Subject{
 		ID: live.ID(), Version: "v1", Live: mask.ShowFields(live), Git: mask.ShowFields(git), Now: now, Commits: map[explain.Spot]explain.Commit{},
 		Unknown: about.Unknown, Leaving: about.Leaving, Unsure: about.Unsure, Orphan: about.Orphan, Stage: report.Stage(about.Stage),
 		Journal: read[[]journal.Entry](t, f, "journal"),
 	}
-	if len(live) == 0 {
-		s.Live, s.ID = nil, git.ID()
-	}
-	if len(git) == 0 {
-		s.Git = nil
+	if live == nil {
+		s.ID = git.ID()
 	}
 	var err error
 	if s.Owners, err = explain.FieldOwners(live.At("metadata", "managedFields")); err != nil {

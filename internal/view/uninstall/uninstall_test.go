@@ -4,20 +4,11 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/view/uninstall"
 )
-
-func parse(t *testing.T, text string) object.Object {
-	t.Helper()
-	var o map[string]any
-	if err := yaml.Unmarshal([]byte(text), &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
-}
 
 const guarded = `
 apiVersion: kustomize.toolkit.fluxcd.io/v1
@@ -43,19 +34,19 @@ func TestOnlyTrucesOwnFinalizersAreRemoved(t *testing.T) {
 		"none":                {"kind: Kustomization\nmetadata: {name: web}\n", nil},
 		"not recorded":        {"kind: Kustomization\nmetadata: {name: web, finalizers: [finalizers.fluxcd.io]}\n", nil},
 	} {
-		if diff := cmp.Diff(test.want, uninstall.WebhookGuards(parse(t, test.text))); diff != "" {
+		if diff := cmp.Diff(test.want, uninstall.WebhookGuards(given.Object(t, test.text))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }
 
 func TestRecordsGoLast(t *testing.T) {
-	marked := parse(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, labels: {truce.dev/part-of: x}}\n")
-	bare := parse(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bare, namespace: shop}\n")
-	record := parse(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inventory, namespace: shop}\n")
+	marked := given.Object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: shop, labels: {truce.dev/part-of: x}}\n")
+	bare := given.Object(t, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: bare, namespace: shop}\n")
+	record := given.Object(t, "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: inventory, namespace: shop}\n")
 	var got []string
 	for _, s := range uninstall.PlanRemoval(uninstall.Input{
-		Resources: []object.Object{parse(t, guarded)}, Records: []object.Object{record}, Marked: []object.Object{marked, bare},
+		Resources: []object.Object{given.Object(t, guarded)}, Records: []object.Object{record}, Marked: []object.Object{marked, bare},
 	}) {
 		got = append(got, string(s.Action)+" "+s.Object.Name)
 	}

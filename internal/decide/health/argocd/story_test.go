@@ -8,9 +8,8 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/health/argocd"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
-	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 )
 
 // custom says of every custom resource that it is one.
@@ -22,25 +21,12 @@ func (custom) Assess(object.Object) health.Status {
 
 func assessor() argocd.Assessor { return argocd.Assessor{Custom: custom{}} }
 
-func decode(text string) (object.Object, error) {
-	b, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		return nil, err
-	}
-	var o map[string]any
-	err = json.Unmarshal(b, &o)
-	return o, err
-}
-
 // Each story has objects.yaml; an object's name says what is special about it.
 func TestEachKindHasArgoCDsHealth(t *testing.T) {
 	golden.Run(t, "testdata/*.txtar", func(t *testing.T, f golden.Files) string {
 		var out strings.Builder
 		for _, text := range strings.Split(f.Need(t, "objects.yaml"), "---\n") {
-			o, err := decode(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			o := given.Object(t, text)
 			s := assessor().Assess(o)
 			line := fmt.Sprintf("%s: %s %s", o.Name(), s.Code, s.Message)
 			if s.ForApp() != s.Code {
@@ -60,7 +46,7 @@ func FuzzAssess(f *testing.F) {
 	f.Add(`{apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, metadata: {annotations: {autoscaling.alpha.kubernetes.io/conditions: "["}}}`)
 	f.Add(`{apiVersion: batch/v1, kind: CronJob, status: {lastScheduleTime: x, active: {}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		o, err := decode(text)
+		o, err := given.ParseObject(text)
 		if err != nil {
 			return
 		}

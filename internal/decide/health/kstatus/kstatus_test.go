@@ -10,22 +10,11 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/health/kstatus"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
-	"k8s.io/apimachinery/pkg/util/json"
-	"sigs.k8s.io/yaml"
 )
 
 func TestMain(m *testing.M) { kubetest.Main(m) }
-
-func decode(text string) (object.Object, error) {
-	b, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		return nil, err
-	}
-	var o map[string]any
-	err = json.Unmarshal(b, &o)
-	return o, err
-}
 
 func TestHealthIsWhatTheObjectSays(t *testing.T) {
 	for _, c := range []struct{ name, text, want string }{
@@ -54,10 +43,7 @@ func TestHealthIsWhatTheObjectSays(t *testing.T) {
 		{"volume that waits", `{apiVersion: v1, kind: PersistentVolumeClaim, metadata: {name: a}, status: {phase: Pending}}`, "Progressing PVC is not Bound. phase: Pending"},
 		{"nonsense", `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {replicas: many}, status: text}`, "Unknown"},
 	} {
-		o, err := decode(c.text)
-		if err != nil {
-			t.Fatal(err)
-		}
+		o := given.Object(t, c.text)
 		s := kstatus.Assessor{}.Assess(o)
 		got := strings.TrimSpace(string(s.Code) + " " + s.Message)
 		if got != c.want && (c.want != "Unknown" || s.Code != health.Unknown || s.Message == "") {
@@ -127,7 +113,7 @@ func FuzzAssess(f *testing.F) {
 	f.Add(`{apiVersion: apps/v1, kind: Deployment, spec: {replicas: 1}, status: {conditions: [1, {type: a}]}}`)
 	f.Add(`{apiVersion: batch/v1, kind: Job, status: {startTime: x, conditions: {}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
-		o, err := decode(text)
+		o, err := given.ParseObject(text)
 		if err != nil {
 			return
 		}

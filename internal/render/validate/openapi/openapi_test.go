@@ -16,10 +16,9 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/validate"
 	"github.com/truce-gitops/truce/internal/render/validate/openapi"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/discovery"
-	"sigs.k8s.io/yaml"
 )
 
 func TestMain(m *testing.M) { kubetest.Main(m) }
@@ -32,19 +31,6 @@ func schemas(t *testing.T) (*kubetest.Cluster, *cluster.Client, *openapi.Schemas
 		t.Fatal(err)
 	}
 	return k, c, &openapi.Schemas{Cluster: c}
-}
-
-func decode(t *testing.T, text string) object.Object {
-	t.Helper()
-	b, err := yaml.YAMLToJSON([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var o map[string]any
-	if err := utiljson.Unmarshal(b, &o); err != nil {
-		t.Fatal(err)
-	}
-	return o
 }
 
 func problems(t *testing.T, s *openapi.Schemas, o object.Object) []string {
@@ -117,7 +103,7 @@ func TestWhatTheServerWouldRefuseIsAProblem(t *testing.T) {
 	k, _, s := schemas(t)
 	k.Apply(t, crd)
 	k.Established(t, "widgets.validate.example.org")
-	published(t, s, decode(t, "{apiVersion: validate.example.org/v1, kind: Widget}").GVK())
+	published(t, s, given.Object(t, "{apiVersion: validate.example.org/v1, kind: Widget}").GVK())
 	deployment := `{apiVersion: apps/v1, kind: Deployment, metadata: {name: a}, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [%s]}}%s}}`
 	widget := "{apiVersion: validate.example.org/v1, kind: Widget, metadata: {name: a}, spec: {%s}}"
 	const container = "spec.template.spec.containers[0]"
@@ -142,7 +128,7 @@ func TestWhatTheServerWouldRefuseIsAProblem(t *testing.T) {
 			"spec.either: must validate one and only one schema (oneOf). Found none valid", "spec.either.a: is required", "spec.list: should have at most 2 items", "spec.list[0].k: is required",
 			"spec.more: is no field of this kind", "spec.name: should match '^[a-z]+$'", "spec.port: must be a whole number or a string", "spec.size: is required", "spec.tags.a: must be of type integer", "spec.when: must be of type date-time"}},
 	} {
-		o := decode(t, c.text)
+		o := given.Object(t, c.text)
 		got := problems(t, s, o)
 		if diff := cmp.Diff(append([]string{}, c.want...), got); diff != "" {
 			t.Errorf("%s\n(-want +got):\n%s", c.text, diff)
@@ -174,7 +160,7 @@ func TestNothingThatTheServerHoldsIsAProblem(t *testing.T) {
 			if !slices.Contains(r.Verbs, "list") || !slices.Contains(r.Verbs, "patch") || r.Kind == "Event" {
 				continue
 			}
-			gvk := decode(t, "{apiVersion: "+l.GroupVersion+", kind: "+r.Kind+"}").GVK()
+			gvk := given.Object(t, "{apiVersion: "+l.GroupVersion+", kind: "+r.Kind+"}").GVK()
 			all, err := list.Reader{Cluster: c}.List(t.Context(), live.Interest{GVK: gvk})
 			if err != nil {
 				t.Fatal(err)
@@ -196,7 +182,7 @@ func TestNothingThatTheServerHoldsIsAProblem(t *testing.T) {
 
 func TestAKindWithoutASchemaPasses(t *testing.T) {
 	_, _, s := schemas(t)
-	o := decode(t, "{apiVersion: no.example/v1, kind: Gadget, metadata: {name: a}}")
+	o := given.Object(t, "{apiVersion: no.example/v1, kind: Gadget, metadata: {name: a}}")
 	if _, err := s.Schema(t.Context(), o.GVK()); !errors.Is(err, validate.ErrUnknownKind) {
 		t.Errorf("error %v", err)
 	}
@@ -204,7 +190,7 @@ func TestAKindWithoutASchemaPasses(t *testing.T) {
 	if err := (validate.Checker{Schemas: s}).Check(t.Context(), one)[0]; err != nil {
 		t.Error(err)
 	}
-	o = decode(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {}}")
+	o = given.Object(t, "{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, dat: {}}")
 	err := validate.Checker{Schemas: s}.Check(t.Context(), []desired.Object{{ID: o.ID(), GVK: o.GVK(), Data: o}})[0]
 	if err == nil || err.Error() != "dat: is no field of this kind" {
 		t.Errorf("got %v", err)
