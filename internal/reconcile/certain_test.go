@@ -3,10 +3,8 @@ package reconcile
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -17,6 +15,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // rendered answers each request with ConfigMaps of these names, or with an error.
@@ -109,14 +108,10 @@ type cached bool
 
 func (c cached) Holds(render.Request) bool { return bool(c) }
 
-type tree struct{ fs.FS }
-
-func (tree) Sum(string) (string, error) { return "", nil }
-
 // TestAnAppIsTouchedUnlessItsRenderIsKnown: what is not known is taken for touched.
 func TestAnAppIsTouchedUnlessItsRenderIsKnown(t *testing.T) {
 	key := app.Key{Kind: "Kustomization", Namespace: "shop", Name: "web"}
-	files := tree{fstest.MapFS{"app/a.yaml": &fstest.MapFile{Data: []byte("kind: ConfigMap")}}}
+	files := given.Files("app/a.yaml", "kind: ConfigMap")
 	for name, c := range map[string]struct {
 		cache cached
 		runs  bool // the app has run

@@ -3,24 +3,24 @@ package reconcile
 import (
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // TestAChartIsSearchedForInAnArchiveAlone: in a source of files the chart is at the path that is asked for, also where that is the top of the source and has
 // no chart any more.
 func TestAChartIsSearchedForInAnArchiveAlone(t *testing.T) {
-	of := func(names ...string) tree {
-		out := fstest.MapFS{}
+	of := func(names ...string) given.Tree {
+		out := given.Files()
 		for _, name := range names {
-			out[name] = &fstest.MapFile{Data: []byte("{apiVersion: v2, name: web, version: 1.0.0}")}
+			out.Put(name, "{apiVersion: v2, name: web, version: 1.0.0}")
 		}
-		return tree{out}
+		return out
 	}
 	for name, c := range map[string]struct {
-		files  tree
+		files  given.Tree
 		path   string
 		packed bool
 		want   string

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -13,6 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/source/disk"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
@@ -96,10 +97,12 @@ func FuzzTake(f *testing.F) {
 	f.Add("Chart.yaml", "", "templates/a.yaml", "{{")
 	f.Add("x.yaml", "apiVersion: kustomize.toolkit.fluxcd.io/v1\nkind: Kustomization\nmetadata: []\nspec: {path: [], sourceRef: 3}", "y.yaml", "---\n- 1\n--- !!x\n")
 	f.Fuzz(func(t *testing.T, one, first, two, second string) {
-		files := memory{fstest.MapFS{}}
-		files.put("good/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n")
-		files.put(one, first)
-		files.put(two, second)
+		files := given.Files("good/config.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: good}\n")
+		for name, text := range map[string]string{one: first, two: second} {
+			if fs.ValidPath(name) && name != "." {
+				files.Put(name, text)
+			}
+		}
 		s, err := discover.FindApps(t.Context(), files, discover.Options{
 			Kinds: kinds(), Workers: 2, Render: &render.Cached{Renderer: &kustomize.Renderer{}},
 		})

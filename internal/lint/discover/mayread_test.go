@@ -2,23 +2,23 @@ package discover_test
 
 import (
 	"testing"
-	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // TestAUnitMayReadWhatItsKustomizationsLeadTo: through bases, components, patches and generators, and in a directory without a kustomization all.
 func TestAUnitMayReadWhatItsKustomizationsLeadTo(t *testing.T) {
-	files := memory{fstest.MapFS{}}
-	files.put("dev/kustomization.yaml", "resources: [../base, plain, 'https://git.example/o/r?ref=v1']\npatches: [{path: p.yaml}]\n")
-	files.put("base/kustomization.yaml", "resources: [web.yaml, ../dev]\ncomponents: [../part]\nconfigMapGenerator: [{name: c, files: [key=c.txt]}]\n")
-	files.put("part/kustomization.yaml", "kind: Component\npatches: [{path: q.yaml}]\n")
-	files.put("dev/plain/sub/kustomization.yaml", "resources: [../../../far/x.yaml]\n")
+	files := given.Files()
+	files.Put("dev/kustomization.yaml", "resources: [../base, plain, 'https://git.example/o/r?ref=v1']\npatches: [{path: p.yaml}]\n")
+	files.Put("base/kustomization.yaml", "resources: [web.yaml, ../dev]\ncomponents: [../part]\nconfigMapGenerator: [{name: c, files: [key=c.txt]}]\n")
+	files.Put("part/kustomization.yaml", "kind: Component\npatches: [{path: q.yaml}]\n")
+	files.Put("dev/plain/sub/kustomization.yaml", "resources: [../../../far/x.yaml]\n")
 	for _, name := range []string{"dev/p.yaml", "dev/other.yaml", "dev/plain/a.yaml", "base/web.yaml", "base/c.txt", "part/q.yaml", "far/x.yaml", "far/y.yaml", "extra/e.yaml"} {
-		files.put(name, "a: b\n")
+		files.Put(name, "a: b\n")
 	}
 	dev := discover.Unit{App: app.App{Path: "./dev", Overlay: overlay.Overlay{Components: []string{"../extra"}}}}
 	all := discover.Unit{App: app.App{Path: "."}}

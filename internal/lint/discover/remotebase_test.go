@@ -2,22 +2,22 @@ package discover_test
 
 import (
 	"testing"
-	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // TestAFileOfARemoteBaseIsPlacedAtTheEntryThatLeadsToIt: one repository may be named for several directories, and by a base of ours.
 func TestAFileOfARemoteBaseIsPlacedAtTheEntryThatLeadsToIt(t *testing.T) {
-	files := memory{fstest.MapFS{}}
-	files.put("apps/web/kustomization.yaml", "resources:\n- ../base\n- https://git.example/o/r//two?ref=v1\n")
-	files.put("apps/base/kustomization.yaml", "resources:\n- own.yaml\n- https://git.example/o/r//one?ref=v1\n- https://git.example/o/r//none?ref=v1\n- https://git.example/o/r?ref=v1\n")
+	files := given.Files()
+	files.Put("apps/web/kustomization.yaml", "resources:\n- ../base\n- https://git.example/o/r//two?ref=v1\n")
+	files.Put("apps/base/kustomization.yaml", "resources:\n- own.yaml\n- https://git.example/o/r//one?ref=v1\n- https://git.example/o/r//none?ref=v1\n- https://git.example/o/r?ref=v1\n")
 	const top, other = ".remote-bases/https/git.example/o/r@v1/", ".remote-bases/https/git.example/o/other@HEAD/"
-	files.put(top+"one/kustomization.yaml", "resources: [a.yaml]")
-	files.put(top+"two/kustomization.yaml", "resources: [../shared, ../one, 'https://git.example/o/other//x']")
-	files.put(top+"shared/kustomization.yaml", "resources: [../two, b.yaml]")
-	files.put(other+"x/kustomization.yaml", "resources: [x.yaml]")
+	files.Put(top+"one/kustomization.yaml", "resources: [a.yaml]")
+	files.Put(top+"two/kustomization.yaml", "resources: [../shared, ../one, 'https://git.example/o/other//x']")
+	files.Put(top+"shared/kustomization.yaml", "resources: [../two, b.yaml]")
+	files.Put(other+"x/kustomization.yaml", "resources: [x.yaml]")
 	u := discover.Unit{App: app.App{Path: "apps/web"}, File: "cluster/web.yaml", Line: 7}
 	for file, want := range map[string]string{
 		top + "one/a.yaml":        "apps/base/kustomization.yaml:3",

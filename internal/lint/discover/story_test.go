@@ -2,10 +2,8 @@ package discover_test
 
 import (
 	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/flux"
@@ -64,20 +62,6 @@ func discovered(t *testing.T, files source.Tree, o discover.Options) discover.Di
 		t.Fatal(err)
 	}
 	return s
-}
-
-// memory is a tree in memory.
-type memory struct{ fstest.MapFS }
-
-func (m memory) put(name, text string) {
-	if fs.ValidPath(name) && name != "." {
-		m.MapFS[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-}
-
-func (m memory) Sum(name string) (string, error) {
-	data, err := fs.ReadFile(m, name)
-	return string(data), err
 }
 
 // text is a survey as the stories write it.

@@ -11,10 +11,11 @@ import (
 	"github.com/truce-gitops/truce/internal/render/helm"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // surveyedCharts is a repository with charts as truce audit looks at it, each chart with its origins.
-func surveyedCharts(ctx context.Context, t *testing.T, files tree) discover.Discovery {
+func surveyedCharts(ctx context.Context, t *testing.T, files given.Tree) discover.Discovery {
 	t.Helper()
 	r := &render.Cached{Renderer: helm.Renderer{Builder: &kustomize.Renderer{Plain: plain.Renderer{}}}}
 	s, err := discover.FindApps(ctx, files, discover.Options{

@@ -4,19 +4,15 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/lint/rules"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // audited are the findings of a rule in a repository as truce audit looks at it.
 func audited(t *testing.T, rule string, files map[string]string) []rules.Finding {
 	t.Helper()
-	in := tree{fstest.MapFS{}}
-	for name, text := range files {
-		in.MapFS[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return of(rule, rules.CheckAll(surveyedWhole(t.Context(), t, in)))
+	return of(rule, rules.CheckAll(surveyedWhole(t.Context(), t, given.FilesOf(files))))
 }
 
 const heavy = `apiVersion: apps/v1

@@ -3,12 +3,11 @@ package rules_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"golang.org/x/tools/txtar"
 
@@ -23,6 +22,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
@@ -73,15 +73,6 @@ func story(t *testing.T, path string) golden.Files {
 	return in
 }
 
-// tree is a repository in memory.
-type tree struct{ fstest.MapFS }
-
-// Sum is the content itself.
-func (t tree) Sum(name string) (string, error) {
-	data, err := fs.ReadFile(t, name)
-	return string(data), err
-}
-
 func judged(t *testing.T, in golden.Files) []rules.Finding {
 	t.Helper()
 	was, now := golden.Files{}, golden.Files{}
@@ -106,13 +97,8 @@ func judged(t *testing.T, in golden.Files) []rules.Finding {
 // surveyed is the repository as one root, unless it has apps or names its roots.
 func surveyed(ctx context.Context, t *testing.T, in golden.Files) discover.Discovery {
 	t.Helper()
-	files := tree{fstest.MapFS{}}
-	var reads []string
-	for name, text := range in {
-		files.MapFS[name] = &fstest.MapFile{Data: []byte(text)}
-		reads = append(reads, name)
-	}
-	slices.Sort(reads)
+	files := given.FilesOf(in)
+	reads := slices.Sorted(maps.Keys(in))
 	if slices.ContainsFunc(reads, func(name string) bool { return filepath.Base(name) == "Chart.yaml" }) {
 		return surveyedCharts(ctx, t, files)
 	}
@@ -132,7 +118,7 @@ func surveyed(ctx context.Context, t *testing.T, in golden.Files) discover.Disco
 }
 
 // surveyedWhole is the repository as truce audit looks at it: what cannot be read is left out.
-func surveyedWhole(ctx context.Context, t *testing.T, files tree) discover.Discovery {
+func surveyedWhole(ctx context.Context, t *testing.T, files given.Tree) discover.Discovery {
 	t.Helper()
 	s, err := discover.FindApps(ctx, files, discover.Options{
 		Kinds: []discover.Kind{

@@ -22,11 +22,12 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
 
 // unitsOf are the apps of a story, by the custom resources in its files, and the directories that its section "roots" lists; nil for neither.
-func unitsOf(t *testing.T, files tree, in golden.Files) []discover.Unit {
+func unitsOf(t *testing.T, files given.Tree, in golden.Files) []discover.Unit {
 	t.Helper()
 	var out []discover.Unit
 	for name, text := range in {
@@ -74,21 +75,21 @@ func unitOf(o render.Object) (discover.Unit, bool) {
 
 // seen notes the files that are read.
 type seen struct {
-	tree
+	given.Tree
 	names map[string]bool
 }
 
 func (s seen) Open(name string) (fs.File, error) {
 	s.names[name] = true
-	return s.tree.Open(name)
+	return s.Tree.Open(name)
 }
 
 func (s seen) ReadFile(name string) ([]byte, error) {
 	s.names[name] = true
-	return s.tree.ReadFile(name)
+	return s.Tree.ReadFile(name)
 }
 
-func rendered(t *testing.T, files tree, u *discover.Unit) {
+func rendered(t *testing.T, files given.Tree, u *discover.Unit) {
 	t.Helper()
 	read := seen{files, map[string]bool{}}
 	r, err := (&kustomize.Renderer{Plain: plain.Renderer{}}).Render(t.Context(), render.Request{

@@ -1,15 +1,8 @@
 package basis_test
 
 import (
-	"crypto/sha256"
-	"fmt"
-	"io/fs"
-	"maps"
 	"path"
-	"slices"
-	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
@@ -18,32 +11,8 @@ import (
 	"github.com/truce-gitops/truce/internal/render/basis"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
-
-// tree is files in memory.
-type tree struct{ fstest.MapFS }
-
-func treeOf(files map[string]string) tree {
-	out := fstest.MapFS{}
-	for name, text := range files {
-		out[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return tree{out}
-}
-
-// Sum implements source.Tree.
-func (t tree) Sum(name string) (string, error) {
-	if _, err := fs.Stat(t, name); err != nil {
-		return "", err
-	}
-	h := sha256.New()
-	for _, file := range slices.Sorted(maps.Keys(t.MapFS)) {
-		if name == "." || file == name || strings.HasPrefix(file, name+"/") {
-			fmt.Fprintf(h, "%q %q\n", file, t.MapFS[file].Data)
-		}
-	}
-	return fmt.Sprintf("%x", h.Sum(nil)), nil
-}
 
 func cached() *render.Cached {
 	return &render.Cached{Renderer: &kustomize.Renderer{Plain: plain.Renderer{}}, Bytes: 1 << 20}
@@ -66,7 +35,7 @@ func shop() map[string]string {
 
 func basisOf(t *testing.T, files map[string]string, dir string) (basis.Basis, render.Request) {
 	t.Helper()
-	q := render.Request{Files: treeOf(files), Path: dir}
+	q := render.Request{Files: given.FilesOf(files), Path: dir}
 	res, err := cached().Render(t.Context(), q)
 	if err != nil {
 		t.Fatal(err)
@@ -96,7 +65,7 @@ func TestWhatABasisHoldsFor(t *testing.T) {
 		if text == "" {
 			delete(files, name)
 		}
-		return render.Request{Files: treeOf(files), Path: q.Path}
+		return render.Request{Files: given.FilesOf(files), Path: q.Path}
 	}
 	for name, c := range map[string]struct {
 		q     render.Request
@@ -114,8 +83,8 @@ func TestWhatABasisHoldsFor(t *testing.T) {
 		"another directory":         {render.Request{Files: q.Files, Path: "apps/two"}, false},
 		"another target namespace":  {render.Request{Files: q.Files, Path: q.Path, Namespace: "shop"}, false},
 		"parts of several sources":  {render.Request{Files: q.Files, Path: q.Path, Parts: []render.Request{}}, false},
-		"a tree without the base":   {render.Request{Files: treeOf(map[string]string{"apps/one/more.yaml": "x\n"}), Path: q.Path}, false},
-		"another order of the same": {render.Request{Files: treeOf(shop()), Path: q.Path}, true},
+		"a tree without the base":   {render.Request{Files: given.FilesOf(map[string]string{"apps/one/more.yaml": "x\n"}), Path: q.Path}, false},
+		"another order of the same": {render.Request{Files: given.FilesOf(shop()), Path: q.Path}, true},
 	} {
 		if got := b.Holds(c.q, "v1"); got != c.holds {
 			t.Errorf("%s: holds %t, want %t", name, got, c.holds)
@@ -134,7 +103,7 @@ func TestWhatABasisHoldsFor(t *testing.T) {
 
 // TestWhatIsNotInTheFilesHasNoBasis: a remote base was read from elsewhere, and nothing is known of a render that says nothing of what it has read.
 func TestWhatIsNotInTheFilesHasNoBasis(t *testing.T) {
-	q := render.Request{Files: treeOf(shop()), Path: "apps/one"}
+	q := render.Request{Files: given.FilesOf(shop()), Path: "apps/one"}
 	own, err := q.Files.Sum("apps/one/more.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -170,7 +139,7 @@ func TestWhereABasisHoldsARenderGivesTheSame(t *testing.T) {
 		}
 	}
 	rendered := func(files map[string]string, dir string) (render.Request, render.Result, error) {
-		q := render.Request{Files: treeOf(files), Path: dir}
+		q := render.Request{Files: given.FilesOf(files), Path: dir}
 		res, err := cached().Render(t.Context(), q)
 		return q, res, err
 	}

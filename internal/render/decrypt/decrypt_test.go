@@ -3,11 +3,9 @@ package decrypt_test
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -16,25 +14,13 @@ import (
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/sopstest"
 )
 
-// files are a tree without sums.
-type files struct{ fstest.MapFS }
-
-func (files) Sum(string) (string, error) { return "", errors.ErrUnsupported }
-
-func treeOf(texts map[string]string) files {
-	out := files{fstest.MapFS{}}
-	for name, text := range texts {
-		out.MapFS[name] = &fstest.MapFile{Data: []byte(text)}
-	}
-	return out
-}
-
 func renderWith(t *testing.T, texts map[string]string, set *keys.Set) (render.Result, error) {
 	t.Helper()
-	return decrypt.Renderer{Builder: &kustomize.Renderer{Plain: plain.Renderer{}}}.Render(t.Context(), render.Request{Files: treeOf(texts), Path: "app", Decryption: set})
+	return decrypt.Renderer{Builder: &kustomize.Renderer{Plain: plain.Renderer{}}}.Render(t.Context(), render.Request{Files: given.FilesOf(texts), Path: "app", Decryption: set})
 }
 
 func setOf(k sopstest.Key) *keys.Set {
@@ -217,7 +203,7 @@ func TestEncryptedFilesOfGeneratorsAreFoundWithoutKeys(t *testing.T) {
 	all["app/kustomization.yaml"] += "- name: open\n  files: [deploy.yaml]\n"
 	all["base/kustomization.yaml"] += "secretGenerator:\n- name: more\n  files: [../app/open.txt, gone.yaml]\n"
 	all["app/open.txt"] = "sops writes ENC[AES256_GCM,...]\n"
-	if d := cmp.Diff([]string{"app/blob.yaml", "app/values.env"}, decrypt.EncryptedSources(t.Context(), treeOf(all), "app")); d != "" {
+	if d := cmp.Diff([]string{"app/blob.yaml", "app/values.env"}, decrypt.EncryptedSources(t.Context(), given.FilesOf(all), "app")); d != "" {
 		t.Error(d)
 	}
 }

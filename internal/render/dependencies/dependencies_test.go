@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,33 +17,8 @@ import (
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/chartfile"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
-
-// files is a tree whose sums are its contents.
-type files struct{ fstest.MapFS }
-
-func filesOf(texts ...string) files {
-	out := files{fstest.MapFS{}}
-	for i := 0; i < len(texts); i += 2 {
-		out.MapFS[texts[i]] = &fstest.MapFile{Data: []byte(texts[i+1])}
-	}
-	return out
-}
-
-func (f files) Sum(name string) (string, error) { return sumOf(f, name) }
-
-func sumOf(in fs.FS, name string) (string, error) {
-	var out strings.Builder
-	err := fs.WalkDir(in, name, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(in, path)
-		fmt.Fprintf(&out, "%s %q;", path, text)
-		return err
-	})
-	return out.String(), err
-}
 
 // recorder keeps what it is to render.
 type recorder struct{ files source.Tree }
@@ -69,7 +43,7 @@ func (s *server) Fetch(_ context.Context, spec source.Spec) (source.Artifact, er
 	if s.refuses != nil {
 		return source.Artifact{}, s.refuses
 	}
-	return source.Artifact{Files: filesOf(spec.Chart.Name+"/Chart.yaml", "name: "+spec.Chart.Name+"\nversion: 1.2.0\n", spec.Chart.Name+"/templates/a.yaml", "a: 1\n")}, nil
+	return source.Artifact{Files: given.Files(spec.Chart.Name+"/Chart.yaml", "name: "+spec.Chart.Name+"\nversion: 1.2.0\n", spec.Chart.Name+"/templates/a.yaml", "a: 1\n")}, nil
 }
 
 const webChart = `apiVersion: v2
@@ -81,8 +55,8 @@ dependencies:
 - {name: cache, version: 1.2.0, repository: "https://charts.example"}
 `
 
-func webFiles(more ...string) files {
-	return filesOf(append([]string{
+func webFiles(more ...string) given.Tree {
+	return given.Files(append([]string{
 		"app/web/Chart.yaml", webChart, "app/web/values.yaml", "a: 1\n", "app/web/charts/there/Chart.yaml", "name: there\nversion: 1.0.0\n", "app/web/charts/lib/README.md", "no chart\n",
 		"app/lib/Chart.yaml", "name: lib\nversion: 1.0.0\n", "app/lib/templates/b.yaml", "b: 1\n",
 	}, more...)...)
@@ -126,7 +100,7 @@ func TestAChartIsCompletedOnce(t *testing.T) {
 
 func TestADirectoryOfChartsThatIsNotThere(t *testing.T) {
 	s, seen := &server{}, &recorder{}
-	in := filesOf("Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: cache, version: 1.x, repository: \"https://charts.example\"}\n")
+	in := given.Files("Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- {name: cache, version: 1.x, repository: \"https://charts.example\"}\n")
 	if _, err := (Renderer{Builder: seen, Charts: &Charts{Fetch: s, Repositories: s}}).Render(t.Context(), render.Request{Files: in, Path: ".", Chart: &release.Request{}}); err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +151,7 @@ func TestDependenciesThatCannotBeHad(t *testing.T) {
 		`there is no chart in "app/absent"`:       {line: `{name: other, version: 1.x, repository: "file://../absent"}`},
 		"does not lead to a directory of the sam": {line: `{name: other, version: 1.x, repository: "file://../../../etc"}`, fetch: s},
 	} {
-		in := filesOf("app/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- "+c.line+"\n", "app/lib/Chart.yaml", "name: lib\nversion: 1.0.0\n")
+		in := given.Files("app/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.1.0\ndependencies:\n- "+c.line+"\n", "app/lib/Chart.yaml", "name: lib\nversion: 1.0.0\n")
 		_, err := Renderer{Builder: &recorder{}, Charts: &Charts{Fetch: c.fetch, Repositories: s, Why: "commands fetch nothing"}}.Render(t.Context(), requestFor(in))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", c.line, err, want)

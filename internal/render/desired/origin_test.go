@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -24,12 +23,8 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
-
-type memTree struct{ fstest.MapFS }
-
-// Sum is not asked for without a cache.
-func (memTree) Sum(string) (string, error) { return "", nil }
 
 // A story has files under in/, the directory in "dir", and in "ask" lines of kind, name and path; "want" has the answers.
 func TestOriginStories(t *testing.T) {
@@ -68,13 +63,13 @@ func plainly(a app.App) *render.Directory {
 
 func originStory(t *testing.T, a *txtar.Archive) (got string, want *txtar.File) {
 	t.Helper()
-	tree, dir, ask := memTree{fstest.MapFS{}}, ".", ""
+	tree, dir, ask := given.Files(), ".", ""
 	of := app.App{DefaultNamespace: policy.DefaultNamespace{Name: "default"}, Key: app.Key{Kind: "Application", Namespace: "argocd", Name: "web"}}
 	for i, f := range a.Files {
 		name, isInput := strings.CutPrefix(f.Name, "in/")
 		switch {
 		case isInput:
-			tree.MapFS[name] = &fstest.MapFile{Data: f.Data}
+			tree.Put(name, string(f.Data))
 		case f.Name == "dir":
 			dir = strings.TrimSpace(string(f.Data))
 		case f.Name == "app":

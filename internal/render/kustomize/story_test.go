@@ -2,8 +2,6 @@ package kustomize
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io/fs"
 	"os"
@@ -25,28 +23,13 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
-
-// memTree is a tree in memory.
-type memTree struct{ fstest.MapFS }
-
-func (t memTree) Sum(name string) (string, error) {
-	h := sha256.New()
-	err := fs.WalkDir(t.MapFS, name, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := fs.ReadFile(t.MapFS, p)
-		fmt.Fprintf(h, "%q %x\n", p, sha256.Sum256(b))
-		return err
-	})
-	return hex.EncodeToString(h.Sum(nil)), err
-}
 
 // story is a txtar file: "in/…" are the tree, "request" the request as YAML, "want" the objects with their places, or
 // "error" what is said instead. "same" in the comment asks that Kustomize on a disk gives the same objects.
 type story struct {
-	tree    memTree
+	tree    given.Tree
 	request render.Request
 	same    bool
 	want    *txtar.File
@@ -60,7 +43,7 @@ func readStory(t *testing.T, file string) story {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := story{tree: memTree{fstest.MapFS{}}, archive: a, same: strings.Contains(string(a.Comment), "same as kustomize")}
+	s := story{tree: given.Files(), archive: a, same: strings.Contains(string(a.Comment), "same as kustomize")}
 	s.request.Path = "."
 	for i, f := range a.Files {
 		name, isInput := strings.CutPrefix(f.Name, "in/")
@@ -69,7 +52,7 @@ func readStory(t *testing.T, file string) story {
 		case isInput && isLink:
 			s.tree.MapFS[link] = &fstest.MapFile{Mode: fs.ModeSymlink, Data: []byte(strings.TrimSpace(string(f.Data)))}
 		case isInput:
-			s.tree.MapFS[name] = &fstest.MapFile{Data: f.Data}
+			s.tree.Put(name, string(f.Data))
 		case f.Name == "request":
 			if err := yaml.UnmarshalStrict(f.Data, &s.request); err != nil {
 				t.Fatal(err)

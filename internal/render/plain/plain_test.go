@@ -1,30 +1,16 @@
 package plain_test
 
 import (
-	"errors"
 	"fmt"
 	"testing"
-	"testing/fstest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
-
-type memTree struct{ fstest.MapFS }
-
-// Sum is not asked for without a cache.
-func (memTree) Sum(string) (string, error) { return "", errors.ErrUnsupported }
-
-func tree(pairs ...string) memTree {
-	t := memTree{fstest.MapFS{}}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		t.MapFS[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
-	}
-	return t
-}
 
 func object(name string) string {
 	return "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: " + name + "}\n"
@@ -47,7 +33,7 @@ func places(r render.Result) []string {
 	return all
 }
 
-var sample = tree(
+var sample = given.Files(
 	"apps/b.yml", "# text\n---\n"+object("b1")+"---\n# nothing\n---\n"+object("b2"),
 	"apps/a/z.yaml", object("z"),
 	"apps/a-b/y.yaml", "apiVersion: v1\nkind: List\nitems:\n- "+`{apiVersion: v1, kind: ConfigMap, metadata: {name: y1}, data: {a: yes, b: "010", c: ~}}`+"\n- {apiVersion: v1, kind: Secret, metadata: {name: y2}, n: 0x10, f: 1.50, e: 1e3, big: 1234567890123456789}\n",
@@ -110,7 +96,7 @@ func TestABrokenManifestIsNotTakenForAnotherFile(t *testing.T) {
 		"{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {a: \"b}\n":   false,
 		"\xff\xfea\x00p\x00i\x00V\x00e\x00r\x00s\x00i\x00o\x00n\x00:\x00 \x00v\x00": false,
 	} {
-		_, err := plain.Renderer{}.Render(t.Context(), render.Request{Files: tree("apps/a.yaml", text), Path: "apps", Directory: &render.Directory{}})
+		_, err := plain.Renderer{}.Render(t.Context(), render.Request{Files: given.Files("apps/a.yaml", text), Path: "apps", Directory: &render.Directory{}})
 		if (err == nil) != leftOut {
 			t.Errorf("%q: %v", text, err)
 		}
@@ -134,7 +120,7 @@ func TestAFileThatNamesNoTypeIsNoManifest(t *testing.T) {
 		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\na: 1\n":     false,
 		"x: &x {apiVersion: v1, kind: ConfigMap}\n<<: *x\nmetadata: {nam: a}\n": false,
 	} {
-		files := tree("apps/a.yaml", text)
+		files := given.Files("apps/a.yaml", text)
 		_, err := plain.Renderer{}.Render(t.Context(), render.Request{Files: files, Path: "apps", Directory: &render.Directory{}})
 		if (err == nil) != leftOut {
 			t.Errorf("%q: %v", text, err)
@@ -152,11 +138,11 @@ func TestMarkedFilesAreLeftOut(t *testing.T) {
 	for _, c := range object("e") + mark {
 		utf16 += string([]byte{byte(c), 0})
 	}
-	files := tree("a.yaml", object("a"), "b.yaml", mark+object("b"), "c.jsonnet", "//"+mark+"{a: 1}", "d.yaml", "apiVersion: [\n"+mark, "e.yaml", utf16)
+	files := given.Files("a.yaml", object("a"), "b.yaml", mark+object("b"), "c.jsonnet", "//"+mark+"{a: 1}", "d.yaml", "apiVersion: [\n"+mark, "e.yaml", utf16)
 	if diff := cmp.Diff([]string{"ConfigMap a a.yaml:1"}, render1(t, render.Request{Files: files, Path: ".", Directory: &render.Directory{}})); diff != "" {
 		t.Error(diff)
 	}
-	files = tree("a.yaml", object("a"), "b.yaml", mark+object("b"))
+	files = given.Files("a.yaml", object("a"), "b.yaml", mark+object("b"))
 	if diff := cmp.Diff([]string{"ConfigMap a a.yaml:1", "ConfigMap b b.yaml:2"}, render1(t, render.Request{Files: files, Path: "."})); diff != "" {
 		t.Error(diff)
 	}
@@ -164,14 +150,14 @@ func TestMarkedFilesAreLeftOut(t *testing.T) {
 
 func TestWhatPlainCannotReadIsSaid(t *testing.T) {
 	for want, r := range map[string]render.Request{
-		"render .: b.yaml:2: ConfigMap a is already at a.yaml:1":   {Files: tree("a.yaml", object("a"), "b.yaml", "\n"+object("a")), Path: "."},
-		"render .: plain manifests take no namespace and no edits": {Files: tree("a.yaml", object("a")), Path: ".", Namespace: "x"},
-		"render .: sub has a kustomization file":                   {Files: tree("sub/kustomization.yml", "", "a.yaml", object("a")), Path: "."},
-		"render nope: open nope: file does not exist":              {Files: tree("a.txt", ""), Path: "nope"},
-		"render .: a.jsonnet: jsonnet is not supported":            {Files: tree("a.jsonnet", ""), Path: ".", Directory: &render.Directory{}},
-		"render .: include: pattern {a is not closed":              {Files: tree(), Path: ".", Directory: &render.Directory{Include: "{a"}},
-		"render .: a.yaml: more than 1 objects: limit exceeded":    {Files: tree("a.yaml", object("a")+"---\n"+object("b")), Path: ".", Limits: render.Limits{Objects: 1}},
-		"render .: a.yaml: 51 bytes, more than 5: limit exceeded":  {Files: tree("a.yaml", object("a")), Path: ".", Limits: render.Limits{FileBytes: 5}},
+		"render .: b.yaml:2: ConfigMap a is already at a.yaml:1":   {Files: given.Files("a.yaml", object("a"), "b.yaml", "\n"+object("a")), Path: "."},
+		"render .: plain manifests take no namespace and no edits": {Files: given.Files("a.yaml", object("a")), Path: ".", Namespace: "x"},
+		"render .: sub has a kustomization file":                   {Files: given.Files("sub/kustomization.yml", "", "a.yaml", object("a")), Path: "."},
+		"render nope: open nope: file does not exist":              {Files: given.Files("a.txt", ""), Path: "nope"},
+		"render .: a.jsonnet: jsonnet is not supported":            {Files: given.Files("a.jsonnet", ""), Path: ".", Directory: &render.Directory{}},
+		"render .: include: pattern {a is not closed":              {Files: given.Files(), Path: ".", Directory: &render.Directory{Include: "{a"}},
+		"render .: a.yaml: more than 1 objects: limit exceeded":    {Files: given.Files("a.yaml", object("a")+"---\n"+object("b")), Path: ".", Limits: render.Limits{Objects: 1}},
+		"render .: a.yaml: 51 bytes, more than 5: limit exceeded":  {Files: given.Files("a.yaml", object("a")), Path: ".", Limits: render.Limits{FileBytes: 5}},
 	} {
 		t.Run(want, func(t *testing.T) {
 			if _, err := (plain.Renderer{}).Render(t.Context(), r); err == nil || err.Error() != want {

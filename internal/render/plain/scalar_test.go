@@ -11,6 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // scalars are values as people write them, each of which some reader of YAML takes for something else.
@@ -57,7 +58,7 @@ func withScalar(scalar string) []byte {
 
 func compareScalar(t *testing.T, scalar string, how *render.Directory, want []byte) {
 	t.Helper()
-	result, err := plain.Renderer{}.Render(t.Context(), render.Request{Files: tree("a/a.yaml", string(withScalar(scalar))), Path: "a", Directory: how})
+	result, err := plain.Renderer{}.Render(t.Context(), render.Request{Files: given.Files("a/a.yaml", string(withScalar(scalar))), Path: "a", Directory: how})
 	if err != nil {
 		t.Errorf("%s: %v", scalar, err)
 		return

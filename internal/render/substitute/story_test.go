@@ -6,19 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"testing/fstest"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/truce-gitops/truce/internal/model/variables"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/golden"
 )
-
-// memTree is a tree in memory.
-type memTree struct{ fstest.MapFS }
-
-func (memTree) Sum(string) (string, error) { return "", nil }
 
 // reader builds what one file has.
 type reader struct{}
@@ -45,8 +40,7 @@ func substituted(in golden.Files, need func(string) string) (render.Result, erro
 			s.Variables[k] = variables.Variable{Value: v, From: from}
 		}
 	}
-	files := memTree{fstest.MapFS{"in.yaml": {Data: []byte(need("in.yaml"))}}}
-	return Renderer{Builder: reader{}}.Render(context.Background(), render.Request{Files: files, Path: ".", Variables: &s})
+	return Renderer{Builder: reader{}}.Render(context.Background(), render.Request{Files: given.Files("in.yaml", need("in.yaml")), Path: ".", Variables: &s})
 }
 
 func TestStories(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 func TestAFrameIsReadAsItWasWritten(t *testing.T) {
@@ -71,7 +72,7 @@ func FuzzFrame(f *testing.F) {
 		}
 		var q askHead
 		if fr.into(kindAsk, &q) == nil {
-			_, body := answerQuestion(memTree{fstest.MapFS{"a": &fstest.MapFile{Data: []byte("x")}}}, q, 10)
+			_, body := answerQuestion(given.Files("a", "x"), q, 10)
 			if len(body) > 10 {
 				t.Error("more than the limit")
 			}
@@ -80,7 +81,7 @@ func FuzzFrame(f *testing.F) {
 }
 
 func TestTheTreeOfAWorkerIsTheTreeOfThePool(t *testing.T) {
-	real := files("a.yaml", "x", "dir/b.yaml", "y", "dir/sub/c", "z")
+	real := given.Files("a.yaml", "x", "dir/b.yaml", "y", "dir/sub/c", "z")
 	asked := 0
 	remote := newTree(func(q askHead) (answerHead, []byte, error) {
 		asked++

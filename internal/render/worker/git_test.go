@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/testing/gittest"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // The real parts together: a repository, the cache, and worker processes.
@@ -102,7 +103,7 @@ func BenchmarkCacheHitAfterACommitElsewhere(b *testing.B) {
 
 // Deployment and patch, as the reference figures have it: 2.9 ms in memory without a process between.
 func BenchmarkDeploymentAndPatch(b *testing.B) {
-	tree := files("kustomization.yaml", "resources: [d.yaml]\npatches: [{path: p.yaml}]\n", "d.yaml", deployment,
+	tree := given.Files("kustomization.yaml", "resources: [d.yaml]\npatches: [{path: p.yaml}]\n", "d.yaml", deployment,
 		"p.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 3}\n")
 	p := newPool(b, 1)
 	for b.Loop() {
@@ -113,7 +114,7 @@ func BenchmarkDeploymentAndPatch(b *testing.B) {
 }
 
 func BenchmarkPlainDeployment(b *testing.B) {
-	tree, p := files("d.yaml", deployment), newPool(b, 1)
+	tree, p := given.Files("d.yaml", deployment), newPool(b, 1)
 	for b.Loop() {
 		if _, err := p.Render(b.Context(), render.Request{Files: tree, Path: "."}); err != nil {
 			b.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/lookup"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // askCluster asks once, or until it is refused, and gives the newest answer.
@@ -71,7 +72,7 @@ func TestTemplatesAskTheClusterThroughThePipe(t *testing.T) {
 			if c.limits.Time == 0 {
 				c.limits.Time = 10 * time.Minute // none of it is about time, however busy the machine is
 			}
-			res, err := p.Render(t.Context(), render.Request{Files: files(), Path: c.path, Lookup: c.from, Limits: c.limits})
+			res, err := p.Render(t.Context(), render.Request{Files: given.Files(), Path: c.path, Lookup: c.from, Limits: c.limits})
 			if c.asked != unknown && (len(asked) != c.asked || asked[0] != "v1 Secret n/s0") {
 				t.Errorf("asked for %q", asked)
 			}

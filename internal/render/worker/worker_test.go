@@ -2,11 +2,8 @@ package worker
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net"
 	"os"
 	"runtime"
@@ -14,7 +11,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/keys"
 	"github.com/truce-gitops/truce/internal/render/kustomize"
 	"github.com/truce-gitops/truce/internal/render/plain"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // The test binary is also the worker, and a builder that misbehaves on command.
@@ -84,33 +81,10 @@ func (n naughty) Render(ctx context.Context, r render.Request) (render.Result, e
 	return n.Renderer.Render(ctx, r)
 }
 
-type memTree struct{ fstest.MapFS }
-
-func (t memTree) Sum(name string) (string, error) {
-	h := sha256.New()
-	err := fs.WalkDir(t.MapFS, name, func(p string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		b, err := fs.ReadFile(t.MapFS, p)
-		fmt.Fprintf(h, "%q %x\n", p, sha256.Sum256(b))
-		return err
-	})
-	return hex.EncodeToString(h.Sum(nil)), err
-}
-
-func files(pairs ...string) memTree {
-	t := memTree{fstest.MapFS{}}
-	for i := 0; i+1 < len(pairs); i += 2 {
-		t.MapFS[pairs[i]] = &fstest.MapFile{Data: []byte(pairs[i+1])}
-	}
-	return t
-}
-
 const configMap = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata: {k: v}\n"
 
-func shop() memTree {
-	return files("kustomization.yaml", "namePrefix: my-\nresources: [a.yaml]\n", "a.yaml", configMap)
+func shop() given.Tree {
+	return given.Files("kustomization.yaml", "namePrefix: my-\nresources: [a.yaml]\n", "a.yaml", configMap)
 }
 
 func newPool(t testing.TB, size int) *Pool {
@@ -137,7 +111,7 @@ func names(r render.Result) []string {
 	return all
 }
 
-func mustRender(t *testing.T, p *Pool, tree memTree) render.Result {
+func mustRender(t *testing.T, p *Pool, tree given.Tree) render.Result {
 	t.Helper()
 	res, err := p.Render(t.Context(), render.Request{Files: tree, Path: "."})
 	if err != nil {
@@ -176,7 +150,7 @@ func TestAResultSaysWhetherChartsAreInIt(t *testing.T) {
 func TestTheKindOfTheAppReachesTheWorker(t *testing.T) {
 	p := newPool(t, 1)
 	for kind, fails := range map[string]bool{"Kustomization": false, "Application": true} {
-		tree := files("kustomization.yaml", "commonLabels: {build: 7}\nresources: [a.yaml]\n", "a.yaml", configMap)
+		tree := given.Files("kustomization.yaml", "commonLabels: {build: 7}\nresources: [a.yaml]\n", "a.yaml", configMap)
 		_, err := p.Render(t.Context(), render.Request{Files: tree, Path: ".", Home: object.ID{Kind: kind}})
 		if (err != nil) != fails {
 			t.Errorf("%s: %v", kind, err)
@@ -198,7 +172,7 @@ func TestABadBuildTakesOnlyItsWorkerAlong(t *testing.T) {
 		"eat":   {limits: render.Limits{Memory: 128 << 20}, want: "render eat: used more than 128 MiB of memory: limit exceeded", limit: true},
 	} {
 		t.Run(path, func(t *testing.T) {
-			_, err := p.Render(t.Context(), render.Request{Files: files(), Path: path, Limits: c.limits})
+			_, err := p.Render(t.Context(), render.Request{Files: given.Files(), Path: path, Limits: c.limits})
 			if err == nil || err.Error() != c.want {
 				t.Errorf("got %v, want %s", err, c.want)
 			}
@@ -221,12 +195,12 @@ func TestABuildMayUseNoMoreThanThePoolGives(t *testing.T) {
 	p := newPool(t, 1)
 	p.options.Memory = 100 << 20
 	for _, limits := range []render.Limits{{}, {Memory: 1 << 30}} {
-		_, err := p.Render(t.Context(), render.Request{Files: files(), Path: "eat", Limits: limits})
+		_, err := p.Render(t.Context(), render.Request{Files: given.Files(), Path: "eat", Limits: limits})
 		if !errors.Is(err, render.ErrLimit) || err.Error() != "render eat: used more than 100 MiB of memory: limit exceeded" {
 			t.Error(err)
 		}
 	}
-	_, err := p.Render(t.Context(), render.Request{Files: files(), Path: "eat", Limits: render.Limits{Memory: 90 << 20}})
+	_, err := p.Render(t.Context(), render.Request{Files: given.Files(), Path: "eat", Limits: render.Limits{Memory: 90 << 20}})
 	if err == nil || err.Error() != "render eat: used more than 90 MiB of memory: limit exceeded" {
 		t.Error(err)
 	}
@@ -264,7 +238,7 @@ func TestAnAnswerIsAllowedTimeOnAProcessor(t *testing.T) {
 
 func TestErrorsKeepTheirPlaceThroughThePipe(t *testing.T) {
 	p := newPool(t, 1)
-	_, err := p.Render(t.Context(), render.Request{Files: files("k/kustomization.yaml", "resources:\n- a.yaml\n"), Path: "k"})
+	_, err := p.Render(t.Context(), render.Request{Files: given.Files("k/kustomization.yaml", "resources:\n- a.yaml\n"), Path: "k"})
 	var at *render.Error
 	if !errors.As(err, &at) || at.File != "k/kustomization.yaml" || at.Line != 2 {
 		t.Fatalf("%#v: %v", at, err)
@@ -292,7 +266,7 @@ func TestABuildThatBringsASchemaPoisonsNobody(t *testing.T) {
 			before := mustRender(t, p, shop())
 			first := pid(p)
 			schema := `{"definitions":{"x":{"x-kubernetes-group-version-kind":[{"group":"","kind":"ConfigMap","version":"v1"}]}}}`
-			poison := files("kustomization.yaml", c.kustomization, "a.yaml", configMap, "s.json", schema,
+			poison := given.Files("kustomization.yaml", c.kustomization, "a.yaml", configMap, "s.json", schema,
 				"base/kustomization.yaml", "OPENAPI: {path: s.json}"+resources, "base/a.yaml", configMap, "base/s.json", schema)
 			_, err := p.Render(t.Context(), render.Request{Files: poison, Path: "."})
 			if (err != nil) != c.fails {
@@ -403,7 +377,7 @@ func TestCancellationKillsTheBuild(t *testing.T) {
 	p := newPool(t, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(20*time.Millisecond, cancel)
-	_, err := p.Render(ctx, render.Request{Files: files(), Path: "hang"})
+	_, err := p.Render(ctx, render.Request{Files: given.Files(), Path: "hang"})
 	if !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
@@ -415,7 +389,7 @@ func TestOneSlowBuildDelaysNoOther(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	var slow sync.WaitGroup
 	slow.Go(func() {
-		if _, err := p.Render(ctx, render.Request{Files: files(), Path: "hang"}); !errors.Is(err, context.Canceled) {
+		if _, err := p.Render(ctx, render.Request{Files: given.Files(), Path: "hang"}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 	})
@@ -455,7 +429,7 @@ func agree(t *testing.T, p *Pool) {
 func TestAWorkerHoldsNothingOfOurs(t *testing.T) {
 	t.Setenv("TOKEN", "canary")
 	p := newPool(t, 1)
-	_, err := p.Render(t.Context(), render.Request{Files: files(), Path: "files"})
+	_, err := p.Render(t.Context(), render.Request{Files: given.Files(), Path: "files"})
 	if err == nil || strings.Contains(err.Error(), "canary") {
 		t.Error(err)
 	}
@@ -479,7 +453,7 @@ func TestWorkersLeakNoDescriptors(t *testing.T) {
 	mustRender(t, p, shop())
 	before := descriptors(t)
 	for range 10 {
-		if _, err := p.Render(t.Context(), render.Request{Files: files(), Path: "die"}); err == nil {
+		if _, err := p.Render(t.Context(), render.Request{Files: given.Files(), Path: "die"}); err == nil {
 			t.Fatal("no error")
 		}
 	}

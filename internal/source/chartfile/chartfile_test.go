@@ -2,8 +2,6 @@ package chartfile
 
 import (
 	"errors"
-	"fmt"
-	"io/fs"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -12,41 +10,26 @@ import (
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
+	"github.com/truce-gitops/truce/internal/testing/given"
 	"github.com/truce-gitops/truce/internal/testing/ocitest"
 )
 
-// files is a tree whose sums are its contents.
-type files struct{ fstest.MapFS }
-
-func (f files) Sum(name string) (string, error) {
-	var out strings.Builder
-	err := fs.WalkDir(f.MapFS, name, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(f.MapFS, path)
-		fmt.Fprintf(&out, "%s %q;", path, text)
-		return err
-	})
-	return out.String(), err
-}
-
 func artifactOf(version string) source.Artifact {
-	return source.Artifact{Revision: "main@sha1:0123456789abcdef", Commit: "0123456789abcdef", Files: files{fstest.MapFS{
-		"charts/web/Chart.yaml":       {Data: []byte("apiVersion: v2\nname: web\nversion: " + version + "\n")},
-		"charts/web/values-prod.yaml": {Data: []byte("a: 1\n")},
-		"prod.yaml":                   {Data: []byte("a: 2\n")},
-		"broken/Chart.yaml":           {Data: []byte("name: [")},
-		"nameless/Chart.yaml":         {Data: []byte("version: 1.0.0")},
-		"versionless/Chart.yaml":      {Data: []byte("name: a\nversion: first")},
-		"large/Chart.yaml":            {Data: []byte(strings.Repeat("#", longestFile+1))},
-		"empty/README.md":             {},
-		"web.tgz":                     {Data: charttest.Package("web", version, map[string]string{"charts/web/Chart.yaml": "name: none"})},
-		"none.tgz":                    {Data: charttest.Package("web", version, map[string]string{"Chart.yaml": "name: ["})},
-		"other.tgz":                   {Data: []byte("none")},
-		"windows.tgz":                 {Data: ocitest.Archive(map[string]string{`web\Chart.yaml`: "name: web\nversion: 1.2.3\n"})},
-		"dotted.tgz":                  {Data: ocitest.Archive(map[string]string{"./web/Chart.yaml": "name: web\nversion: 1.2.3\n"})},
-	}}}
+	return source.Artifact{Revision: "main@sha1:0123456789abcdef", Commit: "0123456789abcdef", Files: given.FilesOf(map[string]string{
+		"charts/web/Chart.yaml":       "apiVersion: v2\nname: web\nversion: " + version + "\n",
+		"charts/web/values-prod.yaml": "a: 1\n",
+		"prod.yaml":                   "a: 2\n",
+		"broken/Chart.yaml":           "name: [",
+		"nameless/Chart.yaml":         "version: 1.0.0",
+		"versionless/Chart.yaml":      "name: a\nversion: first",
+		"large/Chart.yaml":            strings.Repeat("#", longestFile+1),
+		"empty/README.md":             "",
+		"web.tgz":                     string(charttest.Package("web", version, map[string]string{"charts/web/Chart.yaml": "name: none"})),
+		"none.tgz":                    string(charttest.Package("web", version, map[string]string{"Chart.yaml": "name: ["})),
+		"other.tgz":                   "none",
+		"windows.tgz":                 string(ocitest.Archive(map[string]string{`web\Chart.yaml`: "name: web\nversion: 1.2.3\n"})),
+		"dotted.tgz":                  string(ocitest.Archive(map[string]string{"./web/Chart.yaml": "name: web\nversion: 1.2.3\n"})),
+	})}
 }
 
 // Helm writes tags with an underscore for the plus of a version: ranges read them so, and one version is asked for so.
@@ -110,9 +93,9 @@ func TestAnotherCommitIsAnotherChartByItsVersion(t *testing.T) {
 		return out
 	}
 	next := artifactOf("1.2.3")
-	next.Files.(files).MapFS["charts/web/values-prod.yaml"] = &fstest.MapFile{Data: []byte("a: 3\n")}
+	next.Files.(given.Tree).Put("charts/web/values-prod.yaml", "a: 3\n")
 	elsewhere := artifactOf("1.2.3")
-	elsewhere.Files.(files).MapFS["prod.yaml"] = &fstest.MapFile{Data: []byte("a: 3\n")}
+	elsewhere.Files.(given.Tree).Put("prod.yaml", "a: 3\n")
 	byVersion, byRevision := Choice{Directory: "charts/web"}, Choice{Directory: "charts/web", ByRevision: true}
 	was := of(byVersion, artifactOf("1.2.3"))
 	if now := of(byVersion, next); now.Digest == was.Digest || !byVersion.IsKept(was, now) {

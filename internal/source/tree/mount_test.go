@@ -7,38 +7,25 @@ import (
 	"testing/fstest"
 
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
-// plainTree is files of a test, whose sums are their contents.
-type plainTree struct{ fstest.MapFS }
-
-func (p plainTree) Sum(name string) (string, error) {
-	if name == "." {
-		out := ""
-		for name, f := range p.MapFS {
-			out += name + string(f.Data)
-		}
-		return out, nil
-	}
-	data, err := p.ReadFile(name)
-	return string(data), err
-}
-
 func TestMountedTreesAreDirectoriesOfOne(t *testing.T) {
-	one := plainTree{fstest.MapFS{"a/x.yaml": {Data: []byte("one")}}}
-	two := plainTree{fstest.MapFS{"x.yaml": {Data: []byte("two")}}}
+	one := given.Files("a/x.yaml", "one")
+	two := given.Files("x.yaml", "two")
 	all := MountTrees([]Mounted{{"first", one}, {"second", two}})
 	if err := fstest.TestFS(all, "first/a/x.yaml", "second/x.yaml"); err != nil {
 		t.Error(err)
 	}
-	if got, err := all.Sum("second/x.yaml"); got != "two" || err != nil {
+	want, _ := two.Sum("x.yaml")
+	if got, err := all.Sum("second/x.yaml"); got != want || err != nil {
 		t.Errorf("sum %q, %v", got, err)
 	}
 	before, err := all.Digest()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if after, _ := MountTrees([]Mounted{{"first", one}, {"second", plainTree{fstest.MapFS{"x.yaml": {Data: []byte("other")}}}}}).Digest(); after == before {
+	if after, _ := MountTrees([]Mounted{{"first", one}, {"second", given.Files("x.yaml", "other")}}).Digest(); after == before {
 		t.Error("the digest of other files is the same")
 	}
 	if after, _ := MountTrees([]Mounted{{"second", one}, {"first", two}}).Digest(); after == before {

@@ -1,9 +1,10 @@
-// Package given answers: which objects does a test give to the code under test?
+// Package given answers: which objects and files does a test give to the code under test?
 //
-// In: the YAML that a test has written.
-// Out: the object, as the API machinery decodes it.
-// Promise: whole numbers are int64 and all others float64, as in the program; a text that cannot be decoded ends the test.
-// Not here: texts of several documents, and those of which a test reads fields of its own.
+// In: the YAML that a test has written, and the texts of files.
+// Out: the object, as the API machinery decodes it; a tree in memory, as a source is.
+// Promise: whole numbers are int64 and all others float64, as in the program; a text that cannot be decoded ends the test; equal sums of a
+// tree mean equal content.
+// Not here: files on a disk (golden.Files.Write) and in a repository (gittest), texts of several documents.
 package given
 
 import (
