@@ -252,7 +252,7 @@ func (s *syncHooks) report() {
 				continue
 			}
 			run.Message = s.run.redacted(run.Message)
-			o.Hooks = append(o.Hooks, hook.Outcome{ID: h.Object.ID(), Version: h.Object.GVK().Version, Event: event, Run: run, Weight: h.Weight, IsDeleted: h.IsDeletedAfter(run.Phase)})
+			o.Hooks = append(o.Hooks, hook.Outcome{ID: h.Object.ID(), Version: h.Object.GVK().Version, Event: event, Run: run})
 		}
 	}
 }

@@ -24,17 +24,15 @@ const (
 type review struct {
 	Request struct {
 		Kind        struct{ Group, Version, Kind string }
-		RequestKind struct{ Group, Version, Kind string }
 		Name        string
 		Namespace   string
 		Operation   string
 		SubResource string
-		RequestSub  string `json:"requestSubResource"`
 		Resource    struct{ Group, Version, Resource string }
 		DryRun      bool
 		UserInfo    struct {
-			Username, UID string
-			Groups        []string
+			Username string
+			Groups   []string
 		}
 		Options   struct{ FieldManager string }
 		Object    json.RawMessage
@@ -65,7 +63,7 @@ func ReadReview(body []byte, h ownership.Hasher, kinds func(group, resource stri
 		return Record{}, err
 	}
 	r := Record{
-		User: q.UserInfo.Username, UserUID: q.UserInfo.UID, Groups: q.UserInfo.Groups, Manager: q.Options.FieldManager,
+		User: q.UserInfo.Username, Groups: q.UserInfo.Groups, Manager: q.Options.FieldManager,
 		Operation: q.Operation, Subresource: q.SubResource,
 		Object: object.ID{Group: q.Kind.Group, Kind: q.Kind.Kind, Namespace: q.Namespace, Name: q.Name},
 	}

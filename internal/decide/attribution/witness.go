@@ -23,7 +23,6 @@ type Record struct {
 	Object      object.ID
 	UID         string // of the object
 	User        string
-	UserUID     string
 	Groups      []string
 	Manager     string // the request's fieldManager; empty where the server takes it from the user agent, which admission does not get
 	Operation   string // CREATE, UPDATE, DELETE

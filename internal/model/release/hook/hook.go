@@ -82,9 +82,6 @@ type Outcome struct {
 	Version string // of the API
 	Event   Event
 	Run     Run
-	Weight  int
-	// IsDeleted says that its policy has it deleted by now.
-	IsDeleted bool
 }
 
 // HooksOf returns the hooks of an event in the order in which they run: by weight, then by name. As in Helm those of one weight and name are
