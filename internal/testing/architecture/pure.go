@@ -92,22 +92,20 @@ type soleImporter struct {
 
 // soleImporters keep each heavy dependency behind one package, where it is read and can be replaced.
 var soleImporters = []soleImporter{
-	{"sigs.k8s.io/kustomize/", []string{"render/kustomize", "render/worker"}},
+	{"sigs.k8s.io/kustomize/", []string{"render/kustomize"}},
 	{"helm.sh/helm/", []string{"render/helm"}},
 	{"github.com/getsops/sops/", nil},
 	{"filippo.io/age", []string{"render/sops"}},
 	{"gopkg.in/ini.v1", []string{"render/sops"}},
 	{"github.com/fluxcd/pkg/envsubst", []string{"render/substitute"}},
-	{"github.com/go-git/", []string{"source/git"}},
 	{"golang.org/x/crypto/ssh", []string{"source/git", "source/signature"}},
 	{"github.com/ProtonMail/", []string{"source/signature", "render/sops"}},
 	{"github.com/fsnotify/fsnotify", []string{"source/git"}},
-	{"oras.land/", []string{"source/oci", "source/chart"}},
+	{"oras.land/", []string{"source/oci"}},
 	{"github.com/itchyny/gojq", []string{"model/ignore/jq"}},
 	{"github.com/fluxcd/cli-utils/", []string{"decide/health/kstatus"}},
 	{"github.com/google/cel-go", []string{"model/cel"}},
 	{"github.com/golang-jwt/jwt", []string{"source/oidc"}},
-	{"github.com/yuin/gopher-lua", []string{"decide/health/lua"}},
 	{"github.com/fluxcd/source-controller/", []string{"dialect/flux"}},
 	{"github.com/fluxcd/source-watcher/", []string{"dialect/flux"}},
 	{"github.com/fluxcd/kustomize-controller/", []string{"dialect/flux"}},
@@ -119,7 +117,7 @@ var soleImporters = []soleImporter{
 	{"k8s.io/cli-runtime/", []string{"cli"}},
 	{"k8s.io/client-go/", []string{
 		"model/schema/gen", "cluster", "cluster/lease", "cluster/portforward", "cluster/live/list", "cluster/live/watch", "apply/ssa", "apply/impersonate", "apply/inventory/configmap", "render/validate/openapi",
-		"controller", "controller/admission", "controller/events", "controller/witness", "controller/instance", "controller/leader", "view", "view/preflight", "cli", "cli/up", "web", "report/metrics",
+		"controller", "controller/instance", "controller/leader", "view", "view/preflight", "cli", "cli/up", "web", "report/metrics",
 	}},
 }
 
