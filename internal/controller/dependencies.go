@@ -2,6 +2,8 @@ package controller
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -160,11 +162,7 @@ func (d *dependents) release(on object.ID, key app.Key) {
 func (d *dependents) of(on object.ID) []app.Key {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var out []app.Key
-	for key := range d.waiting[on] {
-		out = append(out, key)
-	}
-	return out
+	return slices.Collect(maps.Keys(d.waiting[on]))
 }
 
 // isAwaitedBy reports whether the app is known to wait for this one.

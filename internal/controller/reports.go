@@ -14,10 +14,7 @@ import (
 // Reports returns the newest report of every app that has a custom resource, in the order of namespace, kind and name.
 func (c *Controller) Reports() []report.Report {
 	c.mu.RLock()
-	keys := make([]app.Key, 0, len(c.appSet))
-	for k := range c.appSet {
-		keys = append(keys, k)
-	}
+	keys := slices.Collect(maps.Keys(c.appSet))
 	c.mu.RUnlock()
 	order := func(k app.Key) string { return k.Namespace + "/" + k.Kind + "/" + k.Name }
 	slices.SortFunc(keys, func(a, b app.Key) int { return strings.Compare(order(a), order(b)) })

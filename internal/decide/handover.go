@@ -59,12 +59,7 @@ func unownedClaims(in Input, p Plan) []field.Path {
 }
 
 func isOwned(owners []ownership.Entry, p field.Path) bool {
-	for _, o := range owners {
-		if o.Owns(p, owners) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(owners, func(o ownership.Entry) bool { return o.Owns(p, owners) })
 }
 
 // handoverBody names the paths at their live values, and with them all that the handover keeps alive already: an apply takes

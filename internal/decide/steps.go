@@ -3,6 +3,7 @@ package decide
 import (
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -85,22 +86,12 @@ func unionPaths(list, more []field.Path) []field.Path {
 }
 
 func contains(list []field.Path, p field.Path) bool {
-	for _, q := range list {
-		if q.Equals(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, p.Equals)
 }
 
 // coversPath reports whether p or an ancestor of it is in the list.
 func coversPath(list []field.Path, p field.Path) bool {
-	for _, q := range list {
-		if field.HasPrefix(p, q) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(q field.Path) bool { return field.HasPrefix(p, q) })
 }
 
 // String returns the step in a few words: "apply: drift: changed by kubectl (scale)".

@@ -62,12 +62,7 @@ func heldPath(in Input, p field.Path) field.Path {
 
 // corrects reports whether exactly this path is corrected although a claimant has a right to it: the end of a pause.
 func corrects(findings []Finding, p field.Path) bool {
-	for _, f := range findings {
-		if f.Verdict == Correct && f.Path.Equals(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(findings, func(f Finding) bool { return f.Verdict == Correct && f.Path.Equals(p) })
 }
 
 // isInNewItem reports whether the path lies in a list item that live has not: an item that is created again starts with all that Git

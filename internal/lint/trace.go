@@ -43,12 +43,7 @@ func traceCharts(ctx context.Context, s discover.Discovery, files source.Tree, o
 }
 
 func hasChart(s discover.Discovery) bool {
-	for _, u := range s.Units {
-		if u.HasChart() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Units, discover.Unit.HasChart)
 }
 
 // traceChart leaves a unit without origins where its charts do not render again: their templates are known.

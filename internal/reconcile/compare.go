@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/decide"
@@ -94,11 +95,7 @@ func (w *objectReconcile) withoutMarks() object.Object {
 func without(list, drop []field.Path) []field.Path {
 	var out []field.Path
 	for _, p := range list {
-		gone := false
-		for _, q := range drop {
-			gone = gone || p.Equals(q)
-		}
-		if !gone {
+		if !slices.ContainsFunc(drop, p.Equals) {
 			out = append(out, p)
 		}
 	}

@@ -52,12 +52,7 @@ func (w *objectReconcile) isUnrestored(base compare.Baseline, answer object.Obje
 }
 
 func differs(list []compare.Difference, p field.Path) bool {
-	for _, d := range list {
-		if d.Path.Equals(p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(list, func(d compare.Difference) bool { return d.Path.Equals(p) })
 }
 
 // hasPart reports whether one of the paths is the field, or a part of it.

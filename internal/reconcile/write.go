@@ -170,12 +170,7 @@ func (r *managedObject) knowsNewer(o object.Object) bool {
 }
 
 func appliesObject(p decide.Plan) bool {
-	for _, s := range p.Steps {
-		if s.Verb == decide.Apply || s.Verb == decide.Create {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Steps, func(s decide.Step) bool { return s.Verb == decide.Apply || s.Verb == decide.Create })
 }
 
 // keepResult keeps the findings of a comparison that left nothing to do, and the object's health. A result that is outdated already is

@@ -3,6 +3,7 @@ package view
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -104,10 +105,5 @@ func (p *controllerSettings) with(file, claims string) {
 
 func dataKeys(o object.Object) []string {
 	data, _ := o.At("data").(map[string]any)
-	out := make([]string, 0, len(data))
-	for name := range data {
-		out = append(out, name)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(data))
 }

@@ -148,12 +148,7 @@ func (k Kind) given() bool { return k.kind != "" }
 func (k Kind) open() bool { return strings.Contains(k.kind+k.group, "*") }
 
 func matchesKind(all []Kind, id object.ID) bool {
-	for _, k := range all {
-		if k.Matches(id) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(all, func(k Kind) bool { return k.Matches(id) })
 }
 
 // byObject reports whether the evidence is another object.

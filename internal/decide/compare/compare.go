@@ -361,19 +361,9 @@ func lostOwnership(in Input, shape, ours ownership.Shape, found []Difference) []
 }
 
 func covered(found []Difference, p field.Path) bool {
-	for _, d := range found {
-		if field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(found, func(d Difference) bool { return field.HasPrefix(p, d.Path) || field.HasPrefix(d.Path, p) })
 }
 
 func isWithin(paths []field.Path, p field.Path) bool {
-	for _, q := range paths {
-		if field.HasPrefix(p, q) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(paths, func(q field.Path) bool { return field.HasPrefix(p, q) })
 }

@@ -145,9 +145,7 @@ func operationOf(cr object.Object, o report.Rollout, spec applicationSpec, had *
 		return map[string]any{"sync": syncRequest(cr, o), "initiatedBy": map[string]any{"username": o.Order.By}}
 	}
 	sync := syncRequest(cr, o)
-	for key, source := range sourceFields(cr) {
-		sync[key] = source
-	}
+	maps.Copy(sync, sourceFields(cr))
 	if o.Healing {
 		sync["resources"], sync["selfHealAttemptsCount"] = healedResources(o), int64(o.Tries+1)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"path"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -86,12 +87,7 @@ func (t *finder) scanFile(name string) scannedFile {
 }
 
 func mayAskForApp(data []byte) bool {
-	for _, text := range asking {
-		if bytes.Contains(data, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(asking, func(text []byte) bool { return bytes.Contains(data, text) })
 }
 
 // document decodes a document, if it is one that asks for something, or those of a list that do.

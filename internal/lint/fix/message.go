@@ -67,12 +67,7 @@ func (m *planner) handovers() string {
 
 func serverSide(u discover.Unit) bool {
 	options, _ := u.Resource.At("spec", "syncPolicy", "syncOptions").([]any)
-	for _, o := range options {
-		if o == "ServerSideApply=true" {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(options, any("ServerSideApply=true"))
 }
 
 // Message is the message of the commit that has the changes: what, why, and what must be done first.

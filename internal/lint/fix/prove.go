@@ -63,9 +63,7 @@ func (m *planner) accept(ctx context.Context, next *tree, want intent) error {
 	}
 	m.proven = proven
 	m.tree, m.effects, m.Discovery.Units = next, append(m.effects, effects...), units
-	for at, objects := range now {
-		m.known[at] = objects
-	}
+	maps.Copy(m.known, now)
 	return nil
 }
 

@@ -9,6 +9,7 @@ package project
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/glob"
@@ -197,12 +198,7 @@ func matchesPattern(pattern, text string) bool {
 
 // matchesAny reports whether a text matches one of some patterns; those between slashes are regular expressions, as in Argo CD.
 func matchesAny(patterns []string, text string) bool {
-	for _, pattern := range patterns {
-		if matchesPattern(pattern, text) || matchesExpression(pattern, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(patterns, func(pattern string) bool { return matchesPattern(pattern, text) || matchesExpression(pattern, text) })
 }
 
 // matchesGlob matches nothing by a pattern that is malformed, or empty.

@@ -1,6 +1,8 @@
 package schema
 
 import (
+	"slices"
+
 	_ "embed"
 	"encoding/json"
 	"reflect"
@@ -30,15 +32,7 @@ func (k *Kinds) fill() {
 // IsDefault reports whether the value is one that the server of Kubernetes' own kinds fills in where an object does not name the field of the
 // record. Of a type without defaults nothing is known, and the answer is no.
 func (t *Type) IsDefault(field string, value any) bool {
-	if t == nil {
-		return false
-	}
-	for _, v := range t.filled[field] {
-		if isFilled(t.fields[field], v, value) {
-			return true
-		}
-	}
-	return false
+	return t != nil && slices.ContainsFunc(t.filled[field], func(v any) bool { return isFilled(t.fields[field], v, value) })
 }
 
 func isFilled(t *Type, filled, value any) bool {

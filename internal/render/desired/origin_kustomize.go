@@ -2,6 +2,7 @@ package desired
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -14,15 +15,7 @@ import (
 // generated follows the roots below a directory without a kustomization file; it reports whether the object is in one.
 func (t *trail) generated(dir string) bool {
 	_, roots, err := render.Collect(t.files, dir)
-	if err != nil {
-		return false
-	}
-	for _, root := range roots {
-		if t.build(root) {
-			return true
-		}
-	}
-	return false
+	return err == nil && slices.ContainsFunc(roots, t.build)
 }
 
 // build walks a kustomization in the order in which it is built and reports whether the object is in it.

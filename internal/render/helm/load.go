@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
@@ -148,11 +149,7 @@ func (w *walk) file(name string) error {
 func checkDependencies(chart *chartv2.Chart) error {
 	var missing []string
 	for _, d := range chart.Metadata.Dependencies {
-		found := false
-		for _, c := range chart.Dependencies() {
-			found = found || c.Name() == d.Name
-		}
-		if !found {
+		if !slices.ContainsFunc(chart.Dependencies(), func(c *chartv2.Chart) bool { return c.Name() == d.Name }) {
 			missing = append(missing, d.Name)
 		}
 	}

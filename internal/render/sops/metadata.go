@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -226,13 +227,13 @@ func newRule(r fieldReader) (rule, error) {
 func (r rule) encrypts(path []string, comments [][]string, isComment bool) bool {
 	switch r.kind {
 	case plainSuffix:
-		return !anyKeyMatches(path, func(key string) bool { return strings.HasSuffix(key, r.suffix) })
+		return !slices.ContainsFunc(path, func(key string) bool { return strings.HasSuffix(key, r.suffix) })
 	case secretSuffix:
-		return anyKeyMatches(path, func(key string) bool { return strings.HasSuffix(key, r.suffix) })
+		return slices.ContainsFunc(path, func(key string) bool { return strings.HasSuffix(key, r.suffix) })
 	case plainPattern:
-		return !anyKeyMatches(path, r.pattern.MatchString)
+		return !slices.ContainsFunc(path, r.pattern.MatchString)
 	case secretPattern:
-		return anyKeyMatches(path, r.pattern.MatchString)
+		return slices.ContainsFunc(path, r.pattern.MatchString)
 	default:
 		return r.byComment(comments, isComment)
 	}
@@ -244,16 +245,7 @@ func (r rule) byComment(comments [][]string, isComment bool) bool {
 		if r.kind == secretComment && isComment && n == len(comments)-1 {
 			lines = lines[:len(lines)-1] // the comment that begins the encryption is plain
 		}
-		found = found || anyKeyMatches(lines, r.pattern.MatchString)
+		found = found || slices.ContainsFunc(lines, r.pattern.MatchString)
 	}
 	return found == (r.kind == secretComment)
-}
-
-func anyKeyMatches(texts []string, match func(string) bool) bool {
-	for _, t := range texts {
-		if match(t) {
-			return true
-		}
-	}
-	return false
 }

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -159,12 +160,7 @@ func (f *File) Known() redact.Known { return redact.KnownOf(f.Secrets()...) }
 
 // Kept reports whether a document asks to stay encrypted.
 func (f *File) Kept() bool {
-	for _, d := range f.documents {
-		if d.keep {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.documents, func(d *document) bool { return d.keep })
 }
 
 // Bytes returns the file in a format, as `sops decrypt` writes it.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/Masterminds/semver/v3"
@@ -235,17 +236,10 @@ func missingCharts(files fs.FS, dir string, all []Dependency) ([]Dependency, err
 }
 
 func isAmong(name string, names, archives []string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	for _, a := range archives {
-		if rest, ok := strings.CutPrefix(a, name); ok && archiveEnd.MatchString(rest) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(names, name) || slices.ContainsFunc(archives, func(a string) bool {
+		rest, ok := strings.CutPrefix(a, name)
+		return ok && archiveEnd.MatchString(rest)
+	})
 }
 
 func readYAML(files fs.FS, name string, into any) error {

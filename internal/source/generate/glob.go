@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 )
 
@@ -87,12 +88,7 @@ func (p pattern) literal() string { return path.Join(append([]string{"."}, p.pre
 // matches reports whether the whole path matches.
 func (p pattern) matches(name string) bool {
 	steps := strings.Split(name, "/")
-	for _, one := range p.alternatives {
-		if matchSteps(one, steps) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.alternatives, func(one []string) bool { return matchSteps(one, steps) })
 }
 
 // covers reports whether a path below base matches, or a directory that it is in.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/source"
@@ -70,12 +71,7 @@ func (c *clone) isDamaged(ctx context.Context) bool {
 	if ctx.Err() != nil || !errors.As(err, &exit) || !exit.Exited() {
 		return false
 	}
-	for _, s := range shortages {
-		if strings.Contains(stderr.String(), s) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(shortages, func(s string) bool { return strings.Contains(stderr.String(), s) })
 }
 
 // The names that a clone has beside the one that it replaces, and that one after.

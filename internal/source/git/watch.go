@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -153,15 +154,7 @@ func (w *refWatch) note(e fsnotify.Event) (bool, error) {
 }
 
 func (w *refWatch) counts(name string) bool {
-	for _, dir := range w.dirs {
-		if name == filepath.Join(dir, "HEAD") || name == filepath.Join(dir, "packed-refs") {
-			return true
-		}
-	}
-	for _, tree := range w.trees {
-		if name == tree || strings.HasPrefix(name, tree+"/") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.dirs, func(dir string) bool {
+		return name == filepath.Join(dir, "HEAD") || name == filepath.Join(dir, "packed-refs")
+	}) || slices.ContainsFunc(w.trees, func(tree string) bool { return name == tree || strings.HasPrefix(name, tree+"/") })
 }

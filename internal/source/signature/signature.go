@@ -11,6 +11,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -144,12 +145,8 @@ const (
 
 // isBegin reports whether a signature may begin with the line, in any of git's forms.
 func isBegin(line []byte) bool {
-	for _, begin := range []string{pgpBegin, "-----BEGIN PGP MESSAGE-----", sshBegin, x509Begin} {
-		if bytes.HasPrefix(line, []byte(begin)) {
-			return true
-		}
-	}
-	return false
+	forms := []string{pgpBegin, "-----BEGIN PGP MESSAGE-----", sshBegin, x509Begin}
+	return slices.ContainsFunc(forms, func(begin string) bool { return bytes.HasPrefix(line, []byte(begin)) })
 }
 
 // Verify returns the key that signed the object.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -43,13 +44,5 @@ func payloadInForm(body []byte) ([]byte, error) {
 
 // NeedsPayload reports whether the body of a request must be readable: its sender always sends JSON, or a filter reads it.
 func (r Receiver) NeedsPayload() bool {
-	if senders[r.Type].object || !r.Filter.IsZero() {
-		return true
-	}
-	for _, s := range r.Resources {
-		if !s.Filter.IsZero() {
-			return true
-		}
-	}
-	return false
+	return senders[r.Type].object || !r.Filter.IsZero() || slices.ContainsFunc(r.Resources, func(s Resource) bool { return !s.Filter.IsZero() })
 }

@@ -3,6 +3,7 @@ package argocd
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -54,12 +55,7 @@ func isHookPod(l *live) bool {
 }
 
 func anyFails(containers []object.Object) bool {
-	for _, c := range containers {
-		if health.IsFailure(stringAt(c, "state", "waiting", "reason")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(containers, func(c object.Object) bool { return health.IsFailure(stringAt(c, "state", "waiting", "reason")) })
 }
 
 func running(l *live, containers []object.Object) health.Status {

@@ -77,12 +77,8 @@ func (m *maker) reads(a asked) bool {
 		return true
 	}
 	spec := mapValue(a.template["spec"])
-	for _, s := range append([]any{spec["source"]}, listValue(spec["sources"])...) {
-		if address != "" && mapValue(s)["repoURL"] == address {
-			return true
-		}
-	}
-	return false
+	sources := append([]any{spec["source"]}, listValue(spec["sources"])...)
+	return address != "" && slices.ContainsFunc(sources, func(s any) bool { return mapValue(s)["repoURL"] == address })
 }
 
 // directories are those that the patterns match and none excludes (path.Match).

@@ -132,9 +132,7 @@ func BuildRequest(t Target, c Content) (Request, error) {
 	if _, attributes := b.(pubSub); attributes {
 		return r, nil
 	}
-	for name, value := range t.Headers {
-		r.Headers[name] = value
-	}
+	maps.Copy(r.Headers, t.Headers)
 	return r, nil
 }
 

@@ -7,6 +7,7 @@
 package sample
 
 import (
+	"maps"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -56,9 +57,7 @@ func sampleFacts(verdict, writer string, more map[string]string) map[string]stri
 		notify.FactObject: deployment, notify.FactField: replicas, notify.FactGit: "3", notify.FactLive: "5", notify.FactVerdict: verdict,
 		notify.FactWriter: writer, notify.FactCertainty: "recorded", notify.FactSource: "apps/web/deployment.yaml:8",
 	}
-	for name, value := range more {
-		out[name] = value
-	}
+	maps.Copy(out, more)
 	return out
 }
 
@@ -123,9 +122,7 @@ func sampleRuns() []notify.Message {
 	}
 	named := func(version string, more map[string]string) map[string]string {
 		out := map[string]string{notify.FactObject: "release shop/sample." + version + " of chart sample@1.2.3"}
-		for name, value := range more {
-			out[name] = value
-		}
+		maps.Copy(out, more)
 		return out
 	}
 	failure, success := aboutSample(matter.Failure, notify.Opens), aboutSample(matter.Failure, notify.Ends)

@@ -3,6 +3,7 @@ package subscription
 import (
 	"errors"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/report/notify/route"
@@ -22,22 +23,12 @@ var (
 
 // namesSecrets reports whether a template names .secrets.
 func namesSecrets(text string) bool {
-	for _, a := range action.FindAllString(text, -1) {
-		if namedSecret.MatchString(a) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(action.FindAllString(text, -1), namedSecret.MatchString)
 }
 
 // usesSecretsOtherwise reports whether a template names .secrets without a key, as in {{with .secrets}}: which of them it prints is not known before it does.
 func usesSecretsOtherwise(text string) bool {
-	for _, a := range action.FindAllString(text, -1) {
-		if namesSecrets(secretKey.ReplaceAllString(a, "")) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(action.FindAllString(text, -1), func(a string) bool { return namesSecrets(secretKey.ReplaceAllString(a, "")) })
 }
 
 // secret is a value of .secrets in a template: its mark, which stands for it until the message is sent. It is no string, so that a function that would change it refuses it.
