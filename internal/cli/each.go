@@ -52,8 +52,8 @@ func exitCode(err error) exit.Code {
 	return exit.Cluster
 }
 
-// alsoFailed is the end of a command that goes on with those of several that have not failed: first is the error that forEach has returned for all, then the one for
-// those. Where both have failed the former is printed already.
+// alsoFailed is the end of a command that goes on with those of several that have not failed: first is the error that forEach has returned for all, then
+// the one for those. Where both have failed the former is printed already.
 func alsoFailed(p *program, first, then error) error {
 	if first == nil || then == nil || errors.Is(then, context.Canceled) {
 		return cmp.Or(then, first)

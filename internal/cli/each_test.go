@@ -83,7 +83,8 @@ func (u unevenApps) Follow(ctx context.Context, _ string, seen func([]view.Summa
 	return ctx.Err()
 }
 
-// TestAFailureHoldsUpNoOtherApp: each error is printed, and the highest exit code is that of the command. The time that one has taken keeps no other from being tried.
+// TestAFailureHoldsUpNoOtherApp: each error is printed, and the highest exit code is that of the command. The time that one has taken keeps no other from
+// being tried.
 func TestAFailureHoldsUpNoOtherApp(t *testing.T) {
 	const refused, late = "truce: patch Kustomization shop/a: forbidden", "truce: Kustomization shop/b: not in time: Synced, Healthy"
 	for line, want := range map[string]struct {
@@ -108,7 +109,8 @@ func TestAFailureHoldsUpNoOtherApp(t *testing.T) {
 			apps := newUnevenApps()
 			var errs bytes.Buffer
 			began := time.Now()
-			env := Environment{Out: io.Discard, Err: &errs, Program: "truce", Args: append(strings.Fields(line), "-n", "shop"), Getenv: func(string) string { return "" }}
+			args := append(strings.Fields(line), "-n", "shop")
+			env := Environment{Out: io.Discard, Err: &errs, Program: "truce", Args: args, Getenv: func(string) string { return "" }}
 			code := Execute(t.Context(), env, Backend{Clusters: answers{Cluster{AppReader: apps, AppEditor: apps, Resources: someResources{}}}})
 			if exit.Code(code) != want.code || strings.Join(*apps.asked, " ") != want.asked {
 				t.Errorf("%s: exit code %d, asked %v, want %d, %s", line, code, *apps.asked, want.code, want.asked)
@@ -142,7 +144,8 @@ func TestASignalEndsAllOfSeveral(t *testing.T) {
 		}
 		return errors.New(name)
 	})
-	if code := p.exit(afterSignal(ctx, err)); code != exit.Interrupted || begun != 2 || screen.String() != "truce: a\ntruce: interrupted: the controller goes on with b\n" {
+	const want = "truce: a\ntruce: interrupted: the controller goes on with b\n"
+	if code := p.exit(afterSignal(ctx, err)); code != exit.Interrupted || begun != 2 || screen.String() != want {
 		t.Errorf("exit code %d after %d: %q", code, begun, screen.String())
 	}
 }

@@ -96,7 +96,9 @@ func (s *suspendFlags) run(ctx context.Context, c *Cluster, k resource.Kind, nam
 		return err
 	}
 	// after all are resumed: they may depend on each other
-	return alsoFailed(s.program, err, forEach(ctx, s.program, time.Duration(s.timeout), changed, func(ctx context.Context, x resource.Resource) error { return s.await(ctx, c, x) }))
+	return alsoFailed(s.program, err, forEach(ctx, s.program, time.Duration(s.timeout), changed, func(ctx context.Context, x resource.Resource) error {
+		return s.await(ctx, c, x)
+	}))
 }
 
 // await asks for a run of what was resumed, and waits for its end.

@@ -43,8 +43,8 @@ func (s standby) watch(ctx context.Context, holder string, now interface{ GetLea
 	}
 	time.AfterFunc(s.patience, func() {
 		if ctx.Err() == nil && now.GetLeader() == holder {
-			s.log.Warn("another truce instance holds the Lease of this one, which does nothing for its namespaces: give each instance a --runtime-namespace of its own, "+
-				"and where --leader-elect-namespace or --leader-elect-name is set, another Lease",
+			s.log.Warn("another truce instance holds the Lease of this one, which does nothing for its namespaces: give each instance "+
+				"a --runtime-namespace of its own, and where --leader-elect-namespace or --leader-elect-name is set, another Lease",
 				"lease", s.lease, "holder", holder, "holderNamespaces", others, "namespaces", scopeText(s.worksFor))
 		}
 	})

@@ -202,7 +202,8 @@ func (m *Manager) guarded(h http.Handler) http.Handler {
 // lead stands for election, and works as the leader.
 func (m *Manager) lead(ctx context.Context) error {
 	return leader.RunElected(ctx, leader.Options{
-		Election: m.options.Election, Namespace: m.options.Home(m.Cluster.Namespace()), WorksFor: m.options.Namespaces, Cluster: m.Cluster, Term: m.Term, Log: m.options.Log,
+		Election: m.options.Election, Namespace: m.options.Home(m.Cluster.Namespace()), WorksFor: m.options.Namespaces,
+		Cluster: m.Cluster, Term: m.Term, Log: m.options.Log,
 	}, m.work)
 }
 

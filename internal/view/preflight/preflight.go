@@ -262,7 +262,8 @@ func overlaps(f Facts) []Finding {
 	}
 	for _, s := range f.SharedStates {
 		out = append(out, Finding{
-			checkOverlaps, Warning, s.Second, "works for other namespaces than " + s.First + ", and has its state in namespace " + s.Namespace + ", too: they share a Lease, and only its holder works",
+			checkOverlaps, Warning, s.Second,
+			"works for other namespaces than " + s.First + ", and has its state in namespace " + s.Namespace + ", too: they share a Lease, and only its holder works",
 			"give each instance a --runtime-namespace of its own",
 		})
 	}
