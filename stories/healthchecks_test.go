@@ -83,7 +83,8 @@ func TestAHealthCheckIsReadAsTheTenant(t *testing.T) {
 	}
 }
 
-// TestAUsersExpressionsDecideTheHealth: of the app's own object, whatever its kind says of itself. They are evaluated again when they change.
+// TestAUsersExpressionsDecideTheHealth: of the app's own object, whatever its kind says of itself. They are evaluated again when they change. An entry
+// without a kind is for all kinds of its group.
 func TestAUsersExpressionsDecideTheHealth(t *testing.T) {
 	w := newWorld(t, policy.Policy{}, late("web", "", ""))
 	w.app("app", "./app", `
@@ -106,6 +107,15 @@ healthCheckExprs:
 	w.respec("app", `{"healthCheckExprs": [{"apiVersion": "apps/v1", "kind": "Deployment", "current": "metadata.annotations.verdict == 'better'"}]}`)
 	t.Log(w.awaits("app", "waiting for Deployment.apps "+w.ns+"/web"))
 	verdict("better")
+	w.ready("app")
+	const ofGroup = `{"apiVersion": "apps/v1", "current": "metadata.annotations.verdict == 'best'"}`
+	w.respec("app", `{"healthCheckExprs": [`+ofGroup+`]}`) // without a kind
+	t.Log(w.awaits("app", "waiting for Deployment.apps "+w.ns+"/web"))
+	w.respec("app", `{"healthCheckExprs": [`+ofGroup+`, {"apiVersion": "apps/v1", "kind": "Deployment", "current": "metadata.annotations.verdict == 'better'"}]}`)
+	w.ready("app")
+	w.respec("app", `{"healthCheckExprs": [`+ofGroup+`]}`)
+	t.Log(w.awaits("app", "waiting for Deployment.apps "+w.ns+"/web"))
+	verdict("best")
 	w.ready("app")
 	w.respec("app", `{"healthCheckExprs": [{"apiVersion": "apps/v1", "kind": "Deployment", "current": "metadata."}]}`)
 	w.condition("app", "Stalled", func(c map[string]any, _ *unstructured.Unstructured) bool {

@@ -20,18 +20,15 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// healthExpressions reads spec.healthCheckExprs. As in Flux, the version of an entry's API does not matter; of two entries for one kind, the
-// first holds.
+// healthExpressions reads spec.healthCheckExprs. As in Flux, the version of an entry's API does not matter, and an entry without a kind is for all
+// kinds of the group that no other entry names. Of two entries for one kind the first holds, where Flux refuses the second.
 func (r *reading) healthExpressions(checks []kustomize.CustomHealthCheck) []health.Custom {
 	var out []health.Custom
 	for i, c := range checks {
 		at := fmt.Sprintf("spec.healthCheckExprs[%d]", i)
 		gv, err := schema.ParseGroupVersion(c.APIVersion)
-		switch {
-		case err != nil || c.APIVersion == "":
+		if err != nil || c.APIVersion == "" {
 			r.Problem(at+".apiVersion", "want a group and version, such as example.com/v1, not %q", c.APIVersion)
-		case c.Kind == "":
-			r.Problem(at+".kind", "required")
 		}
 		custom := health.Custom{Group: gv.Group, Kind: c.Kind, Current: r.expression(at+".current", c.Current, cel.Parse)}
 		if c.InProgress != "" {

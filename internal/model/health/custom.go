@@ -9,8 +9,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Custom are a user's own rules for the objects of one kind, in the Common Expression Language over an object's fields. The first that is true
-// decides, in the order of the fields. InProgress and Failed may be zero.
+// Custom are a user's own rules for the objects of one kind, or of all kinds of a group where Kind is empty, in the Common Expression Language over
+// an object's fields. The first that is true decides, in the order of the fields. InProgress and Failed may be zero.
 type Custom struct {
 	Group, Kind                 string
 	InProgress, Failed, Current cel.Expression
@@ -34,13 +34,14 @@ type Failure struct {
 	Since time.Time // zero for unknown
 }
 
-// FindCustom returns the rules for an object, nil for none.
+// FindCustom returns the rules for an object, nil for none. Those of its kind go before those of its whole group.
 func FindCustom(all []Custom, id object.ID) *Custom {
-	i := slices.IndexFunc(all, func(c Custom) bool { return c.Group == id.Group && c.Kind == id.Kind })
-	if i < 0 {
-		return nil
+	for _, kind := range []string{id.Kind, ""} {
+		if i := slices.IndexFunc(all, func(c Custom) bool { return c.Group == id.Group && c.Kind == kind }); i >= 0 {
+			return &all[i]
+		}
 	}
-	return &all[i]
+	return nil
 }
 
 // Equal reports whether the rules are written alike.

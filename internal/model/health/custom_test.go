@@ -46,9 +46,10 @@ func TestAUsersRulesDecideTheHealth(t *testing.T) {
 }
 
 func TestRulesAreThoseOfTheKind(t *testing.T) {
-	all := []health.Custom{{Group: "a", Kind: "A"}, {Kind: "A"}}
+	all := []health.Custom{{Group: "c"}, {Group: "a", Kind: "A"}, {Kind: "A"}, {Group: "c", Kind: "A"}}
 	for id, want := range map[object.ID]*health.Custom{
-		{Group: "a", Kind: "A"}: &all[0], {Kind: "A"}: &all[1], {Group: "b", Kind: "A"}: nil, {Group: "a", Kind: "B"}: nil,
+		{Group: "a", Kind: "A"}: &all[1], {Kind: "A"}: &all[2], {Group: "b", Kind: "A"}: nil, {Group: "a", Kind: "B"}: nil,
+		{Group: "c", Kind: "A"}: &all[3], {Group: "c", Kind: "B"}: &all[0], {Kind: "B"}: nil,
 	} {
 		if got := health.FindCustom(all, id); got != want {
 			t.Errorf("%s: got %v, want %v", id, got, want)
