@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/provider"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
 )
 
 // OCIRepositories translates OCIRepository. Its zero value is ready.
@@ -107,6 +108,7 @@ func (OCIRepositories) Spec(cr object.Object, secrets source.Secrets) (source.Sp
 	}
 	if l := spec.LayerSelector; l != nil {
 		out.MediaType, out.Whole = l.MediaType, l.Operation == sourcev1.OCILayerCopy
+		out.PlusTags = l.MediaType == chartfile.LayerType
 	}
 	var err error
 	if out.Auth, err = ociAuth(s, spec, secrets); err == nil {

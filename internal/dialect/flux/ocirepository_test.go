@@ -36,6 +36,9 @@ func ociText(s source.Spec) string {
 	}
 	text := fmt.Sprintf("oci: media=%q whole=%t insecure=%t login=%q/%q refresh=%q proxy=%q\n",
 		s.MediaType, s.Whole, s.Insecure, s.Auth.Username, s.Auth.Password, s.Auth.RefreshToken, s.Auth.Proxy)
+	if s.PlusTags {
+		text += "an underscore in a tag is a plus\n"
+	}
 	if v := s.Verify; v.By != "" {
 		text += fmt.Sprintf("signed: by=%q keys=%q identities=%s root=%q policy=%q certificates=%q of %q\n",
 			v.By, v.Cosign, v.Identities, v.TrustedRoot, v.Policy, v.Certificates, v.Secret)

@@ -10,8 +10,8 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
-// layerType is the media type of the archive in a chart's artifact of a registry.
-const layerType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
+// LayerType is the media type of the archive in a chart's artifact of a registry.
+const LayerType = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 // exactForm is one version. Everything else is a range.
 var exactForm = regexp.MustCompile(`^v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?(\+[0-9A-Za-z.-]+)?$`)
@@ -30,7 +30,7 @@ func ChartSpec(repository source.Spec, name, version string) source.Spec {
 		return out
 	}
 	out.URL = strings.TrimSuffix(out.URL, "/") + "/" + strings.Trim(name, "/")
-	out.MediaType, out.Whole, out.PlusTags = layerType, true, true
+	out.MediaType, out.Whole, out.PlusTags = LayerType, true, true
 	tag, tagged := strings.CutPrefix(version, ":")
 	digest, pinned := strings.CutPrefix(version, "@")
 	switch {
