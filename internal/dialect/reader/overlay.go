@@ -81,9 +81,10 @@ func (r *Reader) checkPatch(field string, p map[string]any) {
 	}
 }
 
+// checkPatchText leaves empty documents out, as Kustomize does.
 func checkPatchText(text string, targeted bool) error {
 	docs := yaml.NewDecoder(bytes.NewReader([]byte(text)))
-	for n := 0; ; n++ {
+	for n := 0; ; {
 		var doc yaml.Node
 		err := docs.Decode(&doc)
 		switch {
@@ -93,7 +94,10 @@ func checkPatchText(text string, targeted bool) error {
 			return nil
 		case err != nil:
 			return errors.New(redact.WithoutQuoted(strings.TrimPrefix(err.Error(), "yaml: ")))
+		case doc.Content[0].ShortTag() == "!!null":
+			continue
 		}
+		n++
 		if err := checkDocument(doc.Content[0], targeted); err != nil {
 			return err
 		}
