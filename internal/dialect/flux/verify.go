@@ -37,7 +37,11 @@ func (r *reading) verification(spec sourcev1.GitRepositorySpec) string {
 	return v.SecretRef.Name
 }
 
-// verificationOf reads the keys of the Secret: PGP public keys in keys that end in .asc, SSH public keys in those that end in .sshpub.
+// armoredKey begins a PGP public key.
+const armoredKey = "-----BEGIN PGP PUBLIC KEY BLOCK-----"
+
+// verificationOf reads the keys of the Secret: PGP public keys in keys that end in .asc, SSH public keys in those that end in .sshpub. As in Flux, a key
+// with no such ending may hold PGP public keys, too; one that holds something else is left out.
 func verificationOf(s dialect.Source, v *sourcev1.GitRepositoryVerification, secrets source.Secrets) (source.Verification, error) {
 	if v == nil {
 		return source.Verification{}, nil
@@ -49,11 +53,11 @@ func verificationOf(s dialect.Source, v *sourcev1.GitRepositoryVerification, sec
 	}
 	out := source.Verification{Commit: v.VerifyHEAD(), Tag: v.VerifyTag(), Secret: s.Key.Namespace + "/" + name}
 	for _, key := range slices.Sorted(maps.Keys(data)) {
-		switch {
-		case strings.HasSuffix(key, ".asc"):
-			out.PGP += string(data[key]) + "\n"
+		switch text := string(data[key]); {
 		case strings.HasSuffix(key, ".sshpub"):
-			out.SSH += string(data[key]) + "\n"
+			out.SSH += text + "\n"
+		case strings.HasSuffix(key, ".asc"), strings.Contains(text, armoredKey):
+			out.PGP += text + "\n"
 		}
 	}
 	if out.PGP == "" && out.SSH == "" {
