@@ -54,6 +54,7 @@ func TestTheFieldsOfAHelmRelease(t *testing.T) {
 		{"a suspended release stays as it is", helmSuspended},
 		{"a release waits for what its expressions say, as long as its timeout", helmExpressions},
 		{"an upgrade keeps the values of the release before", helmPreservedValues},
+		{"the empty pointer leaves the drift of whole objects", helmWholeObjects},
 		{"an object opts out of drift detection, until another release is asked for", helmForced},
 	} {
 		scene.play(w)
@@ -198,6 +199,25 @@ func helmPreservedValues(w *world) {
 	w.released("preserved", 3, "1.1.0")
 	w.holds("preserved", "token", "third")
 	w.holds("preserved", "env", "chart")
+}
+
+func helmWholeObjects(w *world) {
+	const left = "  driftDetection: {mode: enabled, ignore: [{paths: [\"\"], target: {kind: ConfigMap}}]}\n"
+	w.release("whole", left)
+	w.released("whole", 1, "1.1.0")
+	w.byHand("whole", "env", "by hand")
+	w.annotate(helmReleases, "whole", "reconcile.fluxcd.io/requestedAt", "look")
+	w.await(w.Watch(w.t, helmReleases, w.ns, "whole"), func(o *unstructured.Unstructured) bool { return text(o, "status", "lastHandledReconcileAt") == "look" })
+	if got := text(w.get(configmaps, "whole"), "data", "env") + " " + w.storedReleases("whole"); got != "by hand 1:deployed" {
+		w.t.Errorf("left out of drift detection, it is %s", got)
+	}
+	w.release("whole", left+"  values: {token: second}\n")
+	w.released("whole", 2, "1.1.0")
+	w.holds("whole", "token", "second")
+	w.holds("whole", "env", "chart") // an upgrade changes it all the same
+	w.byHand("whole", "env", "once more")
+	w.release("whole", "  driftDetection: {mode: enabled}\n  values: {token: second}\n")
+	w.holds("whole", "env", "chart")
 }
 
 func helmForced(w *world) {

@@ -81,11 +81,12 @@ func (r *appRun) checkRules(ctx context.Context) []app.Problem {
 	return out
 }
 
-// onRulesChanged looks again at all objects of an app of which the rules have changed, those of their health too, or what is done about
-// additions: what was found out about them was about other rules.
+// onRulesChanged looks again at all objects of an app of which the rules have changed, those of their health and their opt-outs too, or what is done
+// about additions: what was found out about them was about other rules.
 func (s *appState) onRulesChanged(e *Engine, a app.App) {
 	sameHealth := slices.EqualFunc(s.app.HealthExprs, a.HealthExprs, health.Custom.Equal)
-	if s.app.Key != a.Key || sameHealth && reflect.DeepEqual(s.app.Ignore, a.Ignore) && s.app.Policy.Additions == a.Policy.Additions {
+	sameRules := reflect.DeepEqual(s.app.Ignore, a.Ignore) && reflect.DeepEqual(s.app.OptOuts, a.OptOuts)
+	if s.app.Key != a.Key || sameHealth && sameRules && s.app.Policy.Additions == a.Policy.Additions {
 		return
 	}
 	for id := range s.wanted {

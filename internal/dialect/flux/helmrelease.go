@@ -17,7 +17,6 @@ import (
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/health"
 	"github.com/truce-gitops/truce/internal/model/identity"
-	"github.com/truce-gitops/truce/internal/model/ignore"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/policy"
@@ -67,11 +66,10 @@ func (r *reading) helmApp(cr object.Object, process policy.Policy) app.App {
 	a := app.App{
 		Key: app.Key{Kind: helmRelease, Namespace: cr.Namespace(), Name: cr.Name()}, UID: cr.UID(), Generation: cr.Generation(),
 		Labels: map[string]string{}, Path: ".", Suspended: hr.Spec.Suspend, Deleting: cr.At("metadata", "deletionTimestamp") != nil,
-		Prune: policy.PruneDelete, Health: health.Reconciled, Validation: app.ValidateNone, OptOuts: helmOptOuts,
+		Prune: policy.PruneDelete, Health: health.Reconciled, Validation: app.ValidateNone,
 		Policy:     r.policy(cr, KustomizationSpec{}, process),
 		Account:    r.account(cr, KustomizationSpec{}.with(hr.Spec.ServiceAccountName)),
 		Kubeconfig: r.kubeconfig(hr.Spec.KubeConfig),
-		Ignore:     r.driftRules(cr, hr.Spec.DriftDetection),
 		Finalizers: []string{finalizer, ownFinalizer}, OwnFinalizer: ownFinalizer, GuardFinalizer: finalizer,
 		DefaultNamespace: policy.DefaultNamespace{
 			Name: hr.GetReleaseNamespace(), Make: hr.GetInstall().CreateNamespace,
@@ -83,6 +81,7 @@ func (r *reading) helmApp(cr object.Object, process policy.Policy) app.App {
 	if len(cr.Name()) <= 63 && len(cr.Namespace()) <= 63 {
 		a.Labels = map[string]string{helmNameLabel: cr.Name(), helmNSLabel: cr.Namespace()}
 	}
+	a.Ignore, a.OptOuts = r.driftRules(cr, hr.Spec.DriftDetection)
 	a.HealthExprs = r.healthExpressions(hr.Spec.HealthCheckExprs)
 	a.DependsOn = r.dependencies(cr, hr.Spec.DependsOn)
 	a.Request, _ = cr.Annotation(requestedAt)
@@ -313,35 +312,6 @@ func digestOf(part any) string {
 		return "" // it was JSON before
 	}
 	return "sha256:" + hex.EncodeToString(digest.Sum(nil))
-}
-
-// helmDrift reads spec.driftDetection. As in Flux drift is only corrected where its mode is enabled; a new release is applied whole in any mode.
-func (r *reading) helmDrift(a *app.App, hr helmv2.HelmRelease) {
-	switch mode := hr.GetDriftDetection().Mode; mode {
-	case helmv2.DriftDetectionEnabled:
-	case helmv2.DriftDetectionWarn, helmv2.DriftDetectionDisabled, "":
-		if a.Policy.Remediation == policy.Remediate {
-			a.Policy.Remediation = policy.RemediateInRollouts
-		}
-	default:
-		r.Problem("spec.driftDetection.mode", "want enabled, warn or disabled, not %q", mode)
-	}
-}
-
-// driftRules are the fields of spec.driftDetection.ignore, and of the annotation that every app may have.
-func (r *reading) driftRules(cr object.Object, d *helmv2.DriftDetection) ignore.Rules {
-	var out ignore.Rules
-	if d != nil && !r.HasProblemWithin("spec.driftDetection.ignore") {
-		for i, ig := range d.Ignore {
-			name := fmt.Sprintf("spec.driftDetection.ignore[%d]", i)
-			var pointers []field.Pointer
-			for j, p := range ig.Paths {
-				pointers = r.pointer(pointers, fmt.Sprintf("%s.paths[%d]", name, j), p)
-			}
-			out = r.rule(out, ignore.Rule{Name: name, Pointers: pointers, Target: r.target(name, ig.Target)}, len(ig.Paths))
-		}
-	}
-	return append(out, r.annotatedRules(cr)...)
 }
 
 // helmTimes reads the times. A failed install or upgrade is tried again after the interval of its strategy.

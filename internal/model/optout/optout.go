@@ -1,6 +1,6 @@
 // Package optout answers: what does a single object ask for, against its app?
 //
-// In: the rules of a dialect, as data, and an object as Git and the cluster have it.
+// In: the rules of a dialect and of an app, as data, and an object as Git and the cluster have it.
 // Out: a Treatment: apply it never, once, or beside others, and what of its wishes cannot be met; for an object that Git no longer names, the
 // mark by which it asks to stay.
 // Promise: pure; a value that the dialect's own tool would not recognise is no opt-out, and is remarked on.
@@ -14,13 +14,20 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// Rule is one value of an annotation or label by which an object asks for another treatment than its app gives the others.
+// Rule is one value of an annotation or label by which an object asks for another treatment than its app gives the others, or a field of the app that
+// asks for it on behalf of some objects.
 type Rule struct {
-	Key   string
+	Key   string // of the annotation or label; under Selected the name of the app's field
 	Value string // an item such as "Prune" stands for all values of it that no other Rule names
 	Match Match
 	Effect
-	Why string // of Remark: a clause
+	Why     string  // of Remark: a clause
+	Objects Objects // under Selected, those that are meant; else nil
+}
+
+// Objects are some of an app's objects. Implementations are pure and safe for concurrent use.
+type Objects interface {
+	Matches(git object.Object) bool
 }
 
 // Match says how the value is written. Tools differ in that, and what one of them would not recognise is no opt-out.
@@ -30,6 +37,8 @@ type Match string
 const (
 	Word Match = "word" // the whole value of an annotation or label, in any case (Flux)
 	Item Match = "item" // one item of the comma-separated list in an annotation, in this case (Argo CD)
+	// Selected is no annotation or label: the app's own resource names the objects.
+	Selected Match = "selected"
 )
 
 // Effect is what an opt-out asks for. Its zero value is what happens in any case.
@@ -51,7 +60,7 @@ type Rules []Rule
 // Treatment is what one object asks for. Its zero value is the treatment of its app.
 type Treatment struct {
 	Effect        // NeverApply, CreateOnly, MergeOnly, KeepDrift or none
-	Mark   string // what asks for it: "annotation kustomize.toolkit.fluxcd.io/ssa: Ignore"
+	Mark   string // what asks for it: "annotation kustomize.toolkit.fluxcd.io/ssa: Ignore", "spec.driftDetection.ignore[0]"
 	// Paused is the key of the annotation or label on the live object that asks for NeverApply where Git does not: a person has paused
 	// the object.
 	Paused string
@@ -68,6 +77,11 @@ func (all Rules) Of(git, live object.Object) Treatment {
 	for _, key := range keys {
 		for _, m := range all.marks(key, git) {
 			t.ask(m)
+		}
+	}
+	for _, r := range all {
+		if r.Match == Selected && r.Objects.Matches(git) {
+			t.ask(mark{r, r.Key, true})
 		}
 	}
 	for _, key := range keys {
@@ -114,7 +128,7 @@ func (t *Treatment) ask(m mark) {
 func (all Rules) keys() []string {
 	var out []string
 	for _, o := range all {
-		if !slices.Contains(out, o.Key) {
+		if o.Match != Selected && !slices.Contains(out, o.Key) {
 			out = append(out, o.Key)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// tools are opt-outs of two tools, one that reads whole values in any case and one that reads lists.
+// tools are opt-outs of two tools, one that reads whole values in any case and one that reads lists, and one of an app's own resource.
 var tools = Rules{
 	{Key: "a/reconcile", Value: "disabled", Match: Word, Effect: NeverApply},
 	{Key: "a/ssa", Value: "Override", Match: Word},
@@ -20,6 +20,15 @@ var tools = Rules{
 	{Key: "b/options", Value: "Replace=true", Match: Item, Effect: Recreate},
 	{Key: "b/options", Value: "Replace", Match: Item},
 	{Key: "b/options", Value: "Validate=false", Match: Item, Effect: Remark, Why: "has no effect"},
+	{Key: "spec.left[0]", Match: Selected, Effect: KeepDrift, Objects: ofName("web")},
+}
+
+type ofName string
+
+func (n ofName) Matches(git object.Object) bool { return git.Name() == string(n) }
+
+func named(name string, annotations map[string]any) object.Object {
+	return object.Object{"metadata": map[string]any{"name": name, "annotations": annotations}}
 }
 
 func marked(labels, annotations map[string]any) object.Object {
@@ -68,8 +77,13 @@ func TestWhatAnObjectAsksFor(t *testing.T) {
 				Remarks:  []string{"annotation b/options: Validate=false has no effect", "annotation b/options: Other=1 has no effect: no such value"},
 			},
 		},
-		"a list in another case":    {git: marked(nil, m{"b/options": "replace=true"}), want: Treatment{Remarks: []string{"annotation b/options: replace=true has no effect: no such value"}}},
-		"a list in a label is none": {git: marked(m{"b/options": "Replace=true"}, nil)},
+		"a list in another case":                   {git: marked(nil, m{"b/options": "replace=true"}), want: Treatment{Remarks: []string{"annotation b/options: replace=true has no effect: no such value"}}},
+		"an object that the app selects":           {git: named("web", nil), want: Treatment{Effect: KeepDrift, Mark: "spec.left[0]"}},
+		"an object that the app does not select":   {git: named("webs", nil)},
+		"selected, and the object asks for never":  {git: named("web", m{"a/ssa": "Ignore"}), want: Treatment{Effect: NeverApply, Mark: "annotation a/ssa: Ignore"}},
+		"selected, and paused on the live object":  {git: named("web", nil), live: marked(nil, m{"a/ssa": "Ignore"}), want: Treatment{Effect: NeverApply, Mark: "annotation a/ssa: Ignore", Paused: "a/ssa"}},
+		"an annotation with the name of the field": {git: marked(nil, m{"spec.left[0]": "x"})},
+		"a list in a label is none":                {git: marked(m{"b/options": "Replace=true"}, nil)},
 	} {
 		if diff := cmp.Diff(c.want, tools.Of(c.git, c.live)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
