@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -44,11 +43,6 @@ type helmParameter struct {
 type helmFileParameter struct {
 	Name string `json:"name,omitempty"`
 	Path string `json:"path,omitempty"`
-}
-
-// isChart reports whether the source says anything for Helm, which makes it a chart.
-func (s applicationSource) isChart() bool {
-	return s.Helm != nil && !reflect.DeepEqual(*s.Helm, helmSource{})
 }
 
 // chart reads how the directory is rendered if it is a chart: as helm template does, with these values (reposerver/repository of argo-cd).
@@ -153,8 +147,8 @@ var refForm = regexp.MustCompile(`^\$[A-Za-z0-9_-]+`)
 
 // inline are values and valuesObject, of which the second one wins.
 func (v chartValues) inline(h *helmSource) []release.Values {
-	if text := string(h.ValuesObject); text != "" && text != "null" {
-		return []release.Values{{Text: text, From: v.at + ".valuesObject"}}
+	if h.hasValuesObject() {
+		return []release.Values{{Text: string(h.ValuesObject), From: v.at + ".valuesObject"}}
 	}
 	if h.Values == "" {
 		return nil

@@ -365,20 +365,6 @@ func decodeInto(from, into any) error {
 // isFullSync reports whether an order is about all objects, and to be carried out.
 func isFullSync(o app.SyncRequest) bool { return o.Mode == "" && len(o.Objects) == 0 }
 
-// sameFiles reports whether two sources make the same of a revision.
-func sameFiles(a, b applicationSource) bool {
-	var none directorySource
-	da, db := a.Directory, b.Directory
-	if da == nil {
-		da = &none
-	}
-	if db == nil {
-		db = &none
-	}
-	return a.RepoURL == b.RepoURL && a.Path == b.Path && a.Chart == b.Chart && sameOptions(a, b) && (a.Directory == nil) == (b.Directory == nil) &&
-		da.Recurse == db.Recurse && da.Include == db.Include && da.Exclude == db.Exclude
-}
-
 func sourceType(r report.Report, had string) string {
 	switch r.Layout {
 	case app.KustomizedLayout:

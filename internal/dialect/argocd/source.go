@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -27,6 +26,7 @@ func (r *reading) source(a *app.App, spec applicationSpec) {
 		return
 	}
 	s, at := r.oneSource(spec)
+	s = s.withoutEmpty()
 	a.Source = sourceKey(a.Member, s)
 	if s.Ref != "" {
 		r.Unsupported(at+".ref", "it is the only source; want spec.sources with those that read it")
@@ -142,16 +142,6 @@ func (r *reading) unsupported(at string, s applicationSource) {
 	}
 }
 
-// kustomized reports whether the source says anything for Kustomize, which makes it a kustomization.
-func (s applicationSource) kustomized() bool {
-	return s.Kustomize != nil && !reflect.DeepEqual(*s.Kustomize, kustomizeSource{})
-}
-
-func sameOptions(a, b applicationSource) bool {
-	return (!a.kustomized() && !b.kustomized() || reflect.DeepEqual(a.Kustomize, b.Kustomize)) &&
-		(!a.isChart() && !b.isChart() || reflect.DeepEqual(a.Helm, b.Helm))
-}
-
 // layout says which files are read: as in Argo CD, a kustomization where there is one, else a chart, else the directory's own manifests.
 func (r *reading) layout(a *app.App, at string, s applicationSource) {
 	a.Layout = app.FoundLayout
@@ -180,7 +170,7 @@ func (r *reading) layout(a *app.App, at string, s applicationSource) {
 	if s.isChart() {
 		r.Problem(at, "has both helm and directory; want one of them")
 	}
-	if isFieldSet(d.Jsonnet) {
+	if d.Jsonnet.isSet() {
 		r.Unsupported(at+".directory.jsonnet", "commit what jsonnet makes of it")
 	}
 	if d.DisableExtensionFilter {

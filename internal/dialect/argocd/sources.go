@@ -28,7 +28,7 @@ func (r *reading) sources(a *app.App, spec applicationSpec) {
 			r.Problem(at+".name", "%q is the name of another source", s.Name)
 		}
 		names[s.Name] = true
-		parts = append(parts, r.part(*a, sourceAt{applicationSource: s, at: at, dir: partDir(i), refs: refs}))
+		parts = append(parts, r.part(*a, sourceAt{applicationSource: s.withoutEmpty(), at: at, dir: partDir(i), refs: refs}))
 	}
 	*a = a.WithParts(parts)
 }

@@ -33,11 +33,11 @@ type applicationSource struct {
 }
 
 type directorySource struct {
-	Recurse                bool            `json:"recurse,omitempty"`
-	Include                string          `json:"include,omitempty"`
-	Exclude                string          `json:"exclude,omitempty"`
-	Jsonnet                json.RawMessage `json:"jsonnet,omitempty"`
-	DisableExtensionFilter bool            `json:"disableExtensionFilter,omitempty"`
+	Recurse                bool          `json:"recurse,omitempty"`
+	Include                string        `json:"include,omitempty"`
+	Exclude                string        `json:"exclude,omitempty"`
+	Jsonnet                jsonnetSource `json:"jsonnet,omitzero"`
+	DisableExtensionFilter bool          `json:"disableExtensionFilter,omitempty"`
 }
 
 type destination struct {
