@@ -126,6 +126,19 @@ func TestASyncMayBeAboutSomeObjectsOnly(t *testing.T) {
 	if n := len(entries(w.getApplication("some"), "status", "history")); n != 0 {
 		t.Errorf("a part of a revision made %d entries in the history", n)
 	}
+
+	// One that names nothing of the app has done nothing, and says so.
+	phase, message := w.order("some", `{"sync":{"resources":[{"kind":"ConfigMap","name":"typo"}]}}`)
+	if phase != "Error" || !strings.Contains(message, "ConfigMap typo") {
+		t.Errorf("%s %s", phase, message)
+	}
+	run := w.truce()
+	w.saysOf(run, 1, "app sync some --resource :ConfigMap:typo", "ConfigMap typo")
+	w.saysOf(run, 2, "app sync some --resource *:Service:*", "*:Service:*")
+	w.saysOf(run, 0, "app sync some --resource !:ConfigMap:a")
+	if !w.isThere(configmaps, "b") {
+		t.Error("all but a were asked for, and b is not there")
+	}
 }
 
 func TestWithoutPruneAnObjectStaysUntilASyncAsksForIt(t *testing.T) {

@@ -40,6 +40,7 @@ render.`
 const exampleSync = `  truce app sync web
   truce app sync --all -n flux-system --timeout 2m
   truce app sync web --resource apps:Deployment:web
+  truce app sync web --resource '!apps:Deployment:web'
   truce app sync web --strategy apply
   truce app sync web --async`
 
@@ -67,7 +68,7 @@ func (f *appFlags) sync() *cobra.Command {
 	s.set.BoolVar(&s.prune, "prune", false, "delete objects that Git no longer names (an Application without automatic pruning)")
 	s.set.BoolVar(&s.force, "force", false, "refused: only Git asks for that (spec.force of a Kustomization)")
 	s.set.StringVar(&s.revision, "revision", "", "a revision instead of the one that is followed (an Application)")
-	s.set.StringArrayVar(&s.resources, "resource", nil, "only GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME (an Application; repeatable)")
+	s.set.StringArrayVar(&s.resources, "resource", nil, "only GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, * for any; with ! before it all others (an Application; repeatable)")
 	s.set.StringArrayVar(&s.options, "sync-option", nil, "a sync option for this run (an Application; repeatable)")
 	s.set.StringVar(&s.strategy, "strategy", "", "hook, or apply for a run without hooks (an Application)")
 	s.set.Var(&s.timeout, "timeout", "how long to wait; 0 for ever")
@@ -114,17 +115,31 @@ func (s *syncFlags) request() (dialect.Run, error) {
 		return run, usageError("--strategy %q: want apply or hook", s.strategy)
 	}
 	for _, text := range s.resources {
-		parts := strings.Split(text, ":")
-		if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
-			return run, usageError("--resource %q: want GROUP:KIND:NAME, such as apps:Deployment:web, or :Service:web", text)
+		id, others, err := selectedObject(text)
+		if err != nil {
+			return run, err
 		}
-		id := object.ID{Group: parts[0], Kind: parts[1], Name: parts[2]}
-		if ns, name, both := strings.Cut(parts[2], "/"); both {
-			id.Namespace, id.Name = ns, name
+		if others {
+			run.Except = append(run.Except, id)
+		} else {
+			run.Resources = append(run.Resources, id)
 		}
-		run.Resources = append(run.Resources, id)
 	}
 	return run, nil
+}
+
+// selectedObject reads an argument of --resource, and whether all others are meant.
+func selectedObject(text string) (id object.ID, others bool, err error) {
+	rest, others := strings.CutPrefix(text, "!")
+	parts := strings.Split(rest, ":")
+	if len(parts) != 3 || parts[1] == "" || parts[2] == "" {
+		return id, others, usageError("--resource %q: want GROUP:KIND:NAME, such as apps:Deployment:web, or :Service:web", text)
+	}
+	id = object.ID{Group: parts[0], Kind: parts[1], Name: parts[2]}
+	if ns, name, both := strings.Cut(parts[2], "/"); both {
+		id.Namespace, id.Name = ns, name
+	}
+	return id, others, nil
 }
 
 func (s *syncFlags) run(ctx context.Context, c *Cluster, args []string, run dialect.Run) error {
@@ -189,7 +204,7 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 	if err := s.printObjects(ctx, c, k); err != nil {
 		return err
 	}
-	if run.Revision != "" || len(run.Resources) > 0 {
+	if run.Revision != "" || len(run.Resources)+len(run.Except) > 0 {
 		return p.part(last, begin)
 	}
 	return p.outcome(last, begin)

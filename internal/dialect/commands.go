@@ -107,7 +107,8 @@ type Run struct {
 	Entry     *int64 // the ID of the HistoryEntry of which Revision is, for a rollback
 	Prune     *bool
 	DryRun    bool
-	Resources []object.ID // only these; none for all
+	Resources []object.ID // only these; none for all; * as a part of one is any
+	Except    []object.ID // all of Resources but these
 	Options   []string
 	Hooks     hook.Policy // SkipHooks for a run without hooks
 }

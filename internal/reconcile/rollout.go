@@ -172,7 +172,7 @@ func (r *appRun) closeRollout() {
 	default:
 		r.noteHealing()
 	}
-	if r.isRollout || r.comparesOnly {
+	if r.isRollout || r.comparesOnly || r.asked.SyncRequest.Refused != "" {
 		r.state.mu.Lock()
 		r.state.app = r.state.betweenRollouts(r.asked)
 		r.state.mu.Unlock()

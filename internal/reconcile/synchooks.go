@@ -44,11 +44,12 @@ func (r *appRun) runsHooks() bool {
 	return r.isRollout && r.app.Policy.Mode == policy.Enforce && len(order.Objects) == 0 && order.Hooks != hook.SkipHooks && len(r.set.Hooks) > 0
 }
 
-// beginSync runs the hooks that come before the objects of an operation.
+// beginSync runs the hooks that come before the objects of an operation, unless the operation ends there.
 func (r *appRun) beginSync(ctx context.Context) error {
 	if err := r.heedTermination(ctx); err != nil {
 		return err
 	}
+	r.refuseIfAboutNothing()
 	if !r.runsHooks() {
 		return r.dropFormer(ctx)
 	}

@@ -43,7 +43,7 @@ func (e *edit) operation(run *dialect.Run) {
 		sync["syncStrategy"] = map[string]any{"apply": map[string]any{}}
 	}
 	var only []any
-	for _, id := range run.Resources {
+	for _, id := range e.selected(*run) {
 		r := map[string]any{"group": id.Group, "kind": id.Kind, "name": id.Name}
 		if id.Namespace != "" {
 			r["namespace"] = id.Namespace

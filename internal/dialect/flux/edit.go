@@ -102,7 +102,7 @@ func (e *edit) foreign(c dialect.Change) {
 	if c.Terminate {
 		e.Refuse("a Kustomization has no operations to terminate: `truce app suspend` stops its runs")
 	}
-	if c.Run != nil && (c.Run.Revision != "" && c.Pin == nil || c.Run.DryRun || len(c.Run.Resources) > 0 || len(c.Run.Options) > 0 || c.Run.Hooks != "") {
+	if c.Run != nil && (c.Run.Revision != "" && c.Pin == nil || c.Run.DryRun || len(c.Run.Resources)+len(c.Run.Except) > 0 || len(c.Run.Options) > 0 || c.Run.Hooks != "") {
 		e.Refuse("a Kustomization is synced whole, at the newest revision: use `truce app diff` for a dry run, `truce app rollback` for a revision")
 	}
 }
