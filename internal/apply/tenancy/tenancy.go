@@ -197,13 +197,14 @@ type Identities interface {
 	As(account identity.Account) (Access, error)
 }
 
-// AccessOf returns how an app sees the cluster: as its account, and without a write outside of its reach.
+// AccessOf returns how an app sees the cluster: as its account, and without a write outside of its reach, of what its project permits and of the namespaces
+// that its cluster's Secret lists.
 func AccessOf(all Identities, a app.App) (Access, error) {
 	access, err := all.As(a.Account)
 	if err != nil {
 		return Access{}, err
 	}
-	if a.Reach != identity.All || a.Project != nil {
+	if a.Reach != identity.All || a.Project != nil || len(a.Member.Cluster.Namespaces) > 0 {
 		access.Writer = reachLimitedWriter{app: a, next: access.Writer}
 	}
 	return access, nil

@@ -150,3 +150,31 @@ func TestNoWriteLeavesTheReach(t *testing.T) {
 		}
 	}
 }
+
+// TestNoWriteLeavesTheNamespacesOfItsCluster: those that the cluster's Secret lists bound an app without a project, too. A namespace that is created for the
+// objects is an object without one.
+func TestNoWriteLeavesTheNamespacesOfItsCluster(t *testing.T) {
+	for name, c := range map[string]struct {
+		cluster   project.Cluster
+		namespace string
+		let       bool
+	}{
+		"all namespaces":           {project.Cluster{Name: "prod"}, "", true},
+		"a namespace of the list":  {project.Cluster{Name: "prod", Namespaces: []string{"shop"}}, "shop", true},
+		"another namespace":        {project.Cluster{Name: "prod", Namespaces: []string{"shop"}}, "bank", false},
+		"no namespace":             {project.Cluster{Name: "prod", Namespaces: []string{"shop"}}, "", false},
+		"none, which is permitted": {project.Cluster{Name: "prod", Namespaces: []string{"shop"}, Global: true}, "", true},
+	} {
+		s := &sent{}
+		a := app.App{Key: app.Key{Kind: "Application", Namespace: "argocd", Name: "x"}}.InCluster(c.cluster)
+		access, err := AccessOf(identities{Access{Writer: s}}, a)
+		if err != nil {
+			t.Fatal(err)
+		}
+		target := apply.Target{ID: object.ID{Kind: "X", Namespace: c.namespace, Name: "x"}}
+		_, err = access.Writer.Apply(t.Context(), apply.Apply{Target: target})
+		if (err == nil) != c.let || s.n != map[bool]int{true: 1}[c.let] {
+			t.Errorf("%s: %d of 1 write was sent: %v", name, s.n, err)
+		}
+	}
+}
