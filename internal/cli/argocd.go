@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -141,6 +142,14 @@ func (p *program) login() []*cobra.Command {
 		}
 	}
 	return []*cobra.Command{needless("login [SERVER]", "Needless here"), needless("logout", "Needless here"), needless("relogin", "Needless here")}
+}
+
+// defaultTimeout is how long commands wait that argocd has, too: that one waits for ever unless it is given a timeout.
+func (p *program) defaultTimeout() timeoutValue {
+	if p.argocd() {
+		return 0
+	}
+	return timeoutValue(5 * time.Minute)
 }
 
 // nothingToDo is a command without any option that it could act on. argocd ends with 1 then.

@@ -59,3 +59,19 @@ func TestANameWithoutAKindIsAnApplicationsForArgocd(t *testing.T) {
 		}
 	}
 }
+
+// TestCalledAsArgocdACommandWaitsAsLongAsArgocd: a rollout that takes longer than five minutes is no failure of a pipeline there.
+func TestCalledAsArgocdACommandWaitsAsLongAsArgocd(t *testing.T) {
+	for name, want := range map[string]string{"argocd": "0s", "truce": "5m0s"} {
+		root := (&program{env: Environment{Program: name, Getenv: func(string) string { return "" }}}).root()
+		for _, command := range []string{"sync", "wait", "rollback", "delete"} {
+			cmd, _, err := root.Find([]string{"app", command})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := cmd.Flags().Lookup("timeout").DefValue; got != want {
+				t.Errorf("%s app %s waits %s, want %s", name, command, got, want)
+			}
+		}
+	}
+}

@@ -34,7 +34,7 @@ type deleteFlags struct {
 }
 
 func (f *appFlags) remove() *cobra.Command {
-	d := &deleteFlags{appFlags: f, timeout: timeoutValue(5 * time.Minute)}
+	d := &deleteFlags{appFlags: f, timeout: f.program.defaultTimeout()}
 	cmd := &cobra.Command{
 		Use: "delete NAME...", Aliases: []string{"rm"}, Short: "Delete an app", Long: longDelete, Example: exampleDelete,
 		PreRunE: func(*cobra.Command, []string) error {
@@ -49,7 +49,7 @@ func (f *appFlags) remove() *cobra.Command {
 	s.BoolVarP(&d.yes, "yes", "y", false, "do not ask")
 	s.BoolVar(&d.wait, "wait", false, "wait until all of it is gone")
 	s.StringVarP(&d.propagation, "propagation-policy", "p", "foreground", "foreground; background is taken for it: an app goes after its objects")
-	s.Var(&d.timeout, "timeout", "how long to wait")
+	s.Var(&d.timeout, "timeout", "how long to wait; 0 for ever")
 	f.selects(cmd)
 	return cmd
 }

@@ -32,7 +32,8 @@ generated (make golden) from the program's --help and from the outputs that its 
 
 ## Called as argocd
 
-A symbolic link to truce with the name argocd accepts the app commands of argocd:
+A symbolic link to truce with the name argocd accepts the app commands of argocd that truce has: create, delete, diff,
+get, history, list, rollback, set, sync, terminate-op, unset and wait.
 
     argocd app get grokdevops
     argocd app diff grokdevops
@@ -40,6 +41,9 @@ A symbolic link to truce with the name argocd accepts the app commands of argocd
     argocd app sync grokdevops
     argocd app history grokdevops
     argocd app rollback grokdevops
+
+It does not have resources, manifests, logs, actions, edit, patch, get-resource, patch-resource, delete-resource, add-source,
+remove-source and confirm-deletion: each says what to use instead, and ends with 20.
 
 | | called as truce | called as argocd |
 |---|---|---|
@@ -49,6 +53,7 @@ A symbolic link to truce with the name argocd accepts the app commands of argocd
 | app create makes | a GitRepository and a Kustomization | an Application |
 | app delete without a terminal | wants -y | goes on, as argocd does |
 | exit codes | 0 same, 1 differs, 2 usage, 3 cluster, 4 source or render, 130 interrupted | 0 same, 1 differs or nothing to set, 130 interrupted, 20 all other errors |
+| app sync, wait, rollback and delete --wait without --timeout | give up after 5 minutes | wait for ever |
 | --core, --server, --auth-token, --grpc-web, … | unknown | taken, with a note: truce uses the Kubernetes API |
 | login, logout, relogin | unknown | nothing to do |
 | app sync --force | refused: only Git asks for that (spec.force of a Kustomization) | the same |

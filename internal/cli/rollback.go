@@ -36,7 +36,7 @@ type rollbackFlags struct {
 }
 
 func (f *appFlags) rollback() *cobra.Command {
-	r := &rollbackFlags{appFlags: f, timeout: timeoutValue(5 * time.Minute)}
+	r := &rollbackFlags{appFlags: f, timeout: f.program.defaultTimeout()}
 	cmd := &cobra.Command{
 		Use: "rollback NAME [ID]", Short: "Go back to an older revision", Long: longRollback, Example: exampleRollback, Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -44,7 +44,7 @@ func (f *appFlags) rollback() *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&r.prune, "prune", false, "delete what the older revision does not have")
-	cmd.Flags().Var(&r.timeout, "timeout", "how long to wait")
+	cmd.Flags().Var(&r.timeout, "timeout", "how long to wait; 0 for ever")
 	cmd.ValidArgsFunction = f.completeApps
 	return cmd
 }

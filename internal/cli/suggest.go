@@ -49,6 +49,8 @@ var answersOfApp = map[string]string{
 	"resources": "truce tree application NAME lists the objects of an app", "manifests": "truce build application NAME prints the objects that Git describes",
 	"logs": ofObjects, "actions": ofObjects, "get-resource": ofObjects, "patch-resource": ofObjects, "delete-resource": ofObjects,
 	"edit": ofSpec, "patch": ofSpec, "add-source": ofSpec, "remove-source": ofSpec,
+	"confirm-deletion": "truce app approve-prune NAME shows the objects whose prune waits, and approves it; objects with Prune=confirm wait for the annotation " +
+		"argocd.argoproj.io/deletion-approved of the Application, too, with the present time",
 }
 
 const (

@@ -36,6 +36,7 @@ func TestATypingErrorIsAnsweredWithWhatWasMeant(t *testing.T) {
 		"argocd app lst":                                    `argocd app has no command "lst": did you mean argocd app list?`,
 		"argocd proj list":                                  `argocd proj: AppProjects are custom resources`,
 		"argocd app resources web":                          `argocd app resources: truce tree application NAME`,
+		"argocd app confirm-deletion web":                   `argocd app confirm-deletion: truce app approve-prune NAME shows the objects`,
 		"truce app logs web":                                `truce app logs: use kubectl`,
 		"truce cluster add prod":                            `truce cluster: repositories and clusters are Secrets`,
 		"kubectl-truce app lst":                             `kubectl truce app has no command "lst": did you mean kubectl truce app list?`,

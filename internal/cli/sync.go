@@ -55,7 +55,7 @@ type syncFlags struct {
 }
 
 func (f *appFlags) sync() *cobra.Command {
-	s := &syncFlags{appFlags: f, timeout: timeoutValue(5 * time.Minute)}
+	s := &syncFlags{appFlags: f, timeout: f.program.defaultTimeout()}
 	cmd := &cobra.Command{
 		Use: "sync NAME...", Aliases: []string{"reconcile"}, Short: "Run apps now, and wait for the outcome", Long: longSync, Example: exampleSync,
 		RunE: func(cmd *cobra.Command, args []string) error { return s.start(cmd.Context(), args) },

@@ -64,7 +64,7 @@ var conditions = map[string]func(view.Summary) bool{
 }
 
 func (f *appFlags) wait() *cobra.Command {
-	w := &waitFlags{appFlags: f, timeout: timeoutValue(5 * time.Minute)}
+	w := &waitFlags{appFlags: f, timeout: f.program.defaultTimeout()}
 	forms := []string{"healthy", "synced", "operation", "suspended", "degraded", "delete"}
 	cmd := &cobra.Command{
 		Use: "wait NAME...", Short: "Wait until apps are synced or healthy", Long: longWait, Example: exampleWait,
