@@ -6,8 +6,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
-// overlaid is an overlay with a base, a patch in a file of its own and a prefix.
-const overlaid = `
+// prefixedOverlay is an overlay with a base, a patch in a file of its own and a prefix.
+const prefixedOverlay = `
 -- base/kustomization.yaml --
 resources: [d.yaml]
 -- base/d.yaml --
@@ -39,7 +39,7 @@ func TestADirectoryThatSaysNothingLeavesAKustomizationOne(t *testing.T) {
 		"beside an image": {"directory: {jsonnet: {}}, kustomize: {images: ['nginx:2']}", "nginx:2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newArgoWorld(t, policy.Policy{}, overlaid)
+			w := newArgoWorld(t, policy.Policy{}, prefixedOverlay)
 			d := w.Watch(t, deployments, w.ns, "prod-d")
 			w.Apply(t, replace(t, w.applicationText("web", "prod", automated), "targetRevision: main}", "targetRevision: main, "+c.blocks+"}"))
 			t.Cleanup(w.removeApps)

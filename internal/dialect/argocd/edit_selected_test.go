@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // TestASyncOfAllButSomeNamesTheObjectsOfTheStatus: as with the argocd command, * and exceptions are put into names.
@@ -31,7 +32,7 @@ func TestASyncOfAllButSomeNamesTheObjectsOfTheStatus(t *testing.T) {
 		"a hook":             {only: []object.ID{{Group: "*", Kind: "Job", Name: "*"}}, want: "no object in status.resources matches --resource *:Job:*"},
 		"not listed":         {except: []object.ID{web}, conditions: omitted, want: "--resource with * or ! is about the objects in status.resources"},
 	} {
-		cr := decoded(t, edited+`
+		cr := given.Object(t, edited+`
 status:
   conditions: [`+c.conditions+`]
   resources:

@@ -10,6 +10,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/given"
 )
 
 // TestAnEmptyPointerIsAboutWholeObjects: their drift is left, as with the annotation driftDetection: disabled, and no field of them is withheld.
@@ -17,7 +18,7 @@ func TestAnEmptyPointerIsAboutWholeObjects(t *testing.T) {
 	const cr = `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: web, namespace: apps}, spec: {interval: 10m,
   chart: {spec: {chart: charts/web, sourceRef: {kind: GitRepository, name: repo}}},
   driftDetection: {mode: enabled, ignore: [{paths: [""], target: {kind: ConfigMap}}, {paths: ["", /spec/replicas], target: {name: "db|cache"}}, {paths: [/data]}]}}}`
-	a := HelmReleases{}.App(parse(t, cr), policy.Policy{Remediation: policy.Remediate})
+	a := HelmReleases{}.App(given.Object(t, cr), policy.Policy{Remediation: policy.Remediate})
 	for id, want := range map[object.ID]string{
 		{Kind: "ConfigMap", Name: "web"}:                  "spec.driftDetection.ignore[0]",
 		{Group: "apps", Kind: "Deployment", Name: "db"}:   "spec.driftDetection.ignore[1]",
@@ -38,7 +39,7 @@ func TestAnEmptyPointerIsAboutWholeObjects(t *testing.T) {
 	if diff := cmp.Diff([]string{"spec.driftDetection.ignore[1][/spec/replicas]", "spec.driftDetection.ignore[2][/data]"}, rules); diff != "" || len(a.Problems) > 0 {
 		t.Errorf("problems %v, rules (-want +got):\n%s", a.Problems, diff)
 	}
-	if others := (HelmReleases{}).App(parse(t, strings.ReplaceAll(cr, `""`, "/kind2")), policy.Policy{}); len(others.OptOuts) >= len(a.OptOuts) {
+	if others := (HelmReleases{}).App(given.Object(t, strings.ReplaceAll(cr, `""`, "/kind2")), policy.Policy{}); len(others.OptOuts) >= len(a.OptOuts) {
 		t.Errorf("a release without an empty pointer has the opt-outs %+v", others.OptOuts)
 	}
 }
