@@ -6,6 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
+	"github.com/truce-gitops/truce/internal/model/glob"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/project"
 )
@@ -88,8 +91,8 @@ func (Projects) Project(cr object.Object) project.Project {
 	if allowed := spec.NamespaceResourceWhitelist; allowed != nil {
 		p.Namespaced.Allowed = kindsOf(*allowed)
 	}
-	for _, a := range spec.DestinationServiceAccounts {
-		p.Accounts = append(p.Accounts, accountOf(a))
+	for i, a := range spec.DestinationServiceAccounts {
+		p.Accounts = append(p.Accounts, r.account(fmt.Sprintf("spec.destinationServiceAccounts[%d]", i), a))
 	}
 	for i, w := range spec.SyncWindows {
 		p.Windows = append(p.Windows, r.window(fmt.Sprintf("spec.syncWindows[%d]", i), w))
@@ -114,10 +117,19 @@ func kindsOf(all []projectKind) []project.Kind {
 	return out
 }
 
-func accountOf(a projectServiceAccount) project.Account {
+// account reads as whom objects are written. An entry that cannot be read is a problem: the account that it leaves out has other rights than truce's own.
+func (r *reading) account(at string, a projectServiceAccount) project.Account {
 	namespace, name, both := strings.Cut(a.DefaultServiceAccount, ":")
 	if !both {
 		namespace, name = "", a.DefaultServiceAccount
+	}
+	if len(content.IsDNS1123Subdomain(name)) > 0 || both && len(content.IsDNS1123Label(namespace)) > 0 {
+		r.Problem(at+".defaultServiceAccount", "want the name of a service account, or its namespace, a colon and its name, not %q", a.DefaultServiceAccount)
+	}
+	for field, pattern := range map[string]string{"server": a.Server, "namespace": a.Namespace} {
+		if _, err := glob.Compile(pattern, 0); err != nil {
+			r.Problem(at+"."+field, "%v", err)
+		}
 	}
 	return project.Account{Where: project.Destination{Server: a.Server, Namespace: a.Namespace}, Namespace: namespace, Name: name}
 }

@@ -32,15 +32,12 @@ func (a App) InProject(known project.Known) App {
 	p, why := known.ForMember(a.Member)
 	if p != nil {
 		why = p.Refusal(a.Member)
+		if namespace, name := p.AccountFor(a.Member); name != "" && a.Account.IsSelf() {
+			a.Account = identity.Account{Namespace: namespace, Name: name} // also of one that is refused: its objects are deleted with the account's rights
+		}
 	}
 	if a.Project = p; why != "" {
 		return a.refusedBy(why)
-	}
-	if p == nil {
-		return a
-	}
-	if namespace, name := p.AccountFor(a.Member); name != "" && a.Account.IsSelf() {
-		a.Account = identity.Account{Namespace: namespace, Name: name}
 	}
 	return a
 }

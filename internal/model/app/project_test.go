@@ -25,6 +25,10 @@ func TestAnAppIsBoundByItsProject(t *testing.T) {
 	open := project.Project{Namespace: "argocd", Name: "team", Repositories: []string{"*"}, Destinations: all}
 	acting := open
 	acting.Accounts = []project.Account{{Where: project.Destination{Server: "https://b", Namespace: "*"}, Name: "other"}, {Where: all[0], Name: "deployer"}}
+	elsewhere := acting
+	elsewhere.Repositories = nil
+	leaving := in("team")
+	leaving.Deleting = true
 	broken := open
 	broken.Problems = []string{"spec.signatureKeys: not supported yet"}
 	for name, c := range map[string]struct {
@@ -44,6 +48,12 @@ func TestAnAppIsBoundByItsProject(t *testing.T) {
 		"a cluster without projects":        {a: in("team"), known: project.Known{State: project.Unserved}, note: "spec.project has no effect"},
 		"a cluster without projects, asked": {a: in("default"), known: project.Known{State: project.Unserved}},
 		"written as an account":             {a: in("team"), known: project.Known{State: project.Listed, All: []project.Project{acting}}, account: identity.Account{Namespace: "shop", Name: "deployer"}},
+		"refused, and written as an account": {
+			a: in("team"), known: project.Known{State: project.Listed, All: []project.Project{elsewhere}}, refused: "application repo", account: identity.Account{Namespace: "shop", Name: "deployer"},
+		},
+		"refused, and deleted as an account": {
+			a: leaving, known: project.Known{State: project.Listed, All: []project.Project{elsewhere}}, account: identity.Account{Namespace: "shop", Name: "deployer"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := c.a.InProject(c.known)

@@ -7,6 +7,7 @@
 package project
 
 import (
+	"cmp"
 	"fmt"
 	"path"
 	"slices"
@@ -51,7 +52,7 @@ type Kind struct {
 // Account is a service account as which objects are written where Where matches their destination.
 type Account struct {
 	Where           Destination
-	Namespace, Name string // an empty Namespace is that of the destination
+	Namespace, Name string // an empty Namespace is that of the destination, or of the app where that names none
 }
 
 // Member is an app, as projects judge it. The zero value is one that no project bounds.
@@ -110,19 +111,19 @@ func (p Project) RefusalOf(id object.ID, in Destination) string {
 	return ""
 }
 
-// AccountFor returns the service account as which an app's objects are written; empty names where the project names none for them.
+// AccountFor returns the service account as which an app's objects are written; empty names where the project names none for them. It is the first one whose
+// entry matches the cluster's address, as in Argo CD, else the first one that matches its name: what such an entry bounds is not written as truce itself.
 func (p Project) AccountFor(m Member) (namespace, name string) {
-	if !m.Destination.isKnown() {
+	to := m.Destination
+	if !to.isKnown() {
 		return "", ""
 	}
-	for _, a := range p.Accounts {
-		if !matchesPattern(a.Where.Server, m.Destination.Server) && !matchesPattern(a.Where.Server, m.Destination.Name) || !matchesPattern(a.Where.Namespace, m.Destination.Namespace) {
-			continue
+	for _, cluster := range []string{to.Server, to.Name} {
+		for _, a := range p.Accounts {
+			if matchesPattern(a.Where.Server, cluster) && (matchesPattern(a.Where.Namespace, to.Namespace) || a.Where.Namespace == to.Namespace) {
+				return cmp.Or(a.Namespace, to.Namespace, m.Namespace), a.Name
+			}
 		}
-		if a.Namespace == "" {
-			return m.Destination.Namespace, a.Name
-		}
-		return a.Namespace, a.Name
 	}
 	return "", ""
 }

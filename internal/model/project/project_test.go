@@ -73,6 +73,42 @@ func TestDestinationsOfAProject(t *testing.T) {
 	}
 }
 
+func TestTheAccountOfAnApp(t *testing.T) {
+	account := func(server, namespace, name string) project.Account {
+		return project.Account{Where: project.Destination{Server: server, Namespace: namespace}, Name: name}
+	}
+	nowhere := here
+	nowhere.Namespace = ""
+	of := account("*", "*", "deployer")
+	of.Namespace = "tools"
+	for name, c := range map[string]struct {
+		accounts []project.Account
+		to       project.Destination
+		want     string // namespace/name
+	}{
+		"none":                                 {nil, here, "/"},
+		"in the destination's namespace":       {[]project.Account{account("*", "*", "deployer")}, here, "shop/deployer"},
+		"in its own namespace":                 {[]project.Account{of}, here, "tools/deployer"},
+		"in the app's, where none is named":    {[]project.Account{account("*", "*", "deployer")}, nowhere, "argocd/deployer"},
+		"an entry without a namespace":         {[]project.Account{account("*", "", "deployer")}, nowhere, "argocd/deployer"},
+		"it matches no app that names one":     {[]project.Account{account("*", "", "deployer")}, here, "/"},
+		"the first that matches":               {[]project.Account{account("*", "bank", "a"), account(here.Server, "sh*", "b"), account("*", "*", "c")}, here, "shop/b"},
+		"the address goes before the name":     {[]project.Account{account("in-cluster", "*", "a"), account(here.Server, "*", "b")}, here, "shop/b"},
+		"the name, where no address matches":   {[]project.Account{account("https://10.0.0.1", "*", "a"), account("in-cluster", "*", "b")}, here, "shop/b"},
+		"the cluster is not known":             {[]project.Account{of}, project.Destination{Namespace: "shop"}, "/"},
+		"a cluster of which nothing is listed": {[]project.Account{account("https://10.0.0.1", "*", "a")}, here, "/"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := member()
+			m.Destination = c.to
+			namespace, account := project.Project{Accounts: c.accounts}.AccountFor(m)
+			if got := namespace + "/" + account; got != c.want {
+				t.Errorf("%s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
 func TestKindsOfAProject(t *testing.T) {
 	all := []project.Kind{{Group: "*", Kind: "*"}}
 	deployment := object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}
