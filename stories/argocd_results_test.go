@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -198,6 +199,73 @@ func TestAnObjectsOwnOptionCountsInsteadOfTheApplications(t *testing.T) {
 			w.application("web", "app", "\nsyncPolicy: {automated: {prune: true}, syncOptions: ["+options+"]}")
 			if got := strings.ReplaceAll(toConfirm(w.inSync("web")), " Synced", ""); got != want {
 				t.Errorf("a confirmation need %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// TestAnApplicationsOptionForPruningIsForObjectsWithoutOne: as in Argo CD, Prune=false of the Application keeps no object with Prune=true, and what
+// Prune=confirm holds goes when a person has confirmed it.
+func TestAnApplicationsOptionForPruningIsForObjectsWithoutOne(t *testing.T) {
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "stays", "none")+"-- app/own.yaml --\n"+configMapThatAsks("own", "Prune=true"))
+	options := func(list string) {
+		w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, syncOptions: ["+list+"]}")
+	}
+	options("Prune=false")
+	w.inSync("web")
+	w.repo.Remove("app/own.yaml")
+	w.goes(configmaps, "own")
+	w.repo.Remove("app/none.yaml")
+	w.outOfSync("web")
+	options("Prune=confirm")
+	w.argoCondition("web", "SyncError", "none is not pruned without confirmation (sync option Prune=confirm)")
+	if got := toConfirm(w.outOfSync("web")); got != "stays Synced, none OutOfSync" {
+		t.Errorf("a confirmation need %s", got)
+	}
+	if !w.isThere(configmaps, "none") {
+		t.Error("it was pruned without a confirmation")
+	}
+	w.annotate(applications, "web", "argocd.argoproj.io/deletion-approved", time.Now().Add(time.Second).UTC().Format(time.RFC3339))
+	w.goes(configmaps, "none")
+	w.inSync("web")
+}
+
+// TestARequestedPruneWaitsForTheConfirmation that the Application asks for of all its objects.
+func TestARequestedPruneWaitsForTheConfirmation(t *testing.T) {
+	w := newArgoWorld(t, policy.Policy{}, configMaps("app", "stays", "none"))
+	w.application("web", "app", "\nsyncPolicy: {syncOptions: [Prune=confirm]}")
+	if phase, message := w.order("web", `{"sync":{}}`); phase != "Succeeded" {
+		t.Fatal(phase, message)
+	}
+	w.inSync("web")
+	w.repo.Remove("app/none.yaml")
+	w.outOfSync("web")
+	if phase, message := w.order("web", `{"sync":{"prune":true}}`); phase != "Failed" || !strings.Contains(message, "none is not pruned without confirmation") {
+		t.Errorf("a sync that prunes: %s %s", phase, message)
+	}
+	if !w.isThere(configmaps, "none") {
+		t.Error("it was pruned without a confirmation")
+	}
+	w.annotate(applications, "web", "argocd.argoproj.io/deletion-approved", time.Now().Add(time.Second).UTC().Format(time.RFC3339))
+	if phase, message := w.order("web", `{"sync":{"prune":true}}`); phase != "Succeeded" {
+		t.Errorf("a sync after the confirmation: %s %s", phase, message)
+	}
+	w.goes(configmaps, "none")
+}
+
+// TestAnApplicationsOptionForItsEndIsForObjectsWithoutOne: as in Argo CD, Delete=false of the Application keeps no object with Delete=true.
+func TestAnApplicationsOptionForItsEndIsForObjectsWithoutOne(t *testing.T) {
+	for _, options := range []string{"Delete=false", "Delete=confirm"} {
+		t.Run(options, func(t *testing.T) {
+			w := newArgoWorld(t, policy.Policy{}, configMaps("app", "none")+"-- app/own.yaml --\n"+configMapThatAsks("own", "Delete=true")+
+				"-- app/pruned.yaml --\n"+configMapThatAsks("pruned", "Prune=true"))
+			w.application("web", "app", "\nsyncPolicy: {automated: {prune: true}, syncOptions: ["+options+"]}")
+			w.inSync("web")
+			w.kubectl("delete", "application.argoproj.io/web", "--timeout="+patience.String())
+			for name, want := range map[string]bool{"none": true, "pruned": true, "own": false} {
+				if w.isThere(configmaps, name) != want {
+					t.Errorf("%s is there: %v", name, !want)
+				}
 			}
 		})
 	}

@@ -71,6 +71,8 @@ type PruneInput struct {
 	Continued      string            // the token of what is left of an approved list
 	Earlier        string            // the uid of another app of this name, whose record names the objects; empty for none
 	Confirmed      bool              // a person has agreed to delete those that ask for it
+	// PruneRestraint and DeleteRestraint are the app's; an option of the object's own counts instead.
+	PruneRestraint, DeleteRestraint policy.Restraint
 	// KeepDefinitions: see app.App.KeepDefinitions.
 	KeepDefinitions bool
 	AppDeleted      bool // the app itself was deleted: its user has asked for it
@@ -135,9 +137,7 @@ func (s *PrunePlan) sort(in PruneInput, g PruneCandidate) {
 		return
 	}
 	kept, isKept := in.Rules.Find(g.Live, optout.Keep)
-	unlessEnd, isKeptUnlessEnd := in.Rules.Find(g.Live, optout.KeepUnlessEnd)
-	_, outlives := in.Rules.Find(g.Live, optout.OutliveApp)
-	outlives = outlives || in.KeepDefinitions && g.ID.Kind == "CustomResourceDefinition" && g.ID.Group == "apiextensions.k8s.io"
+	unlessEnd, isKeptUnlessEnd := in.keptUnlessEnd(g.Live)
 	switch {
 	case in.Policy != policy.PruneDelete, in.Rules == nil:
 		s.Keep[g.ID] = KeepReason{Why: "pruning is off", Counts: in.countingOf(g.Live)}
@@ -148,17 +148,48 @@ func (s *PrunePlan) sort(in PruneInput, g PruneCandidate) {
 	case isKept:
 		s.Keep[g.ID] = KeepReason{Why: kept.String(), Own: true}
 	case isKeptUnlessEnd && !in.AppDeleted:
-		s.Keep[g.ID] = KeepReason{Why: unlessEnd.String(), Own: true, Counts: in.countingOf(g.Live)}
-	case in.AppDeleted && outlives:
+		s.Keep[g.ID] = unlessEnd
+	case in.AppDeleted && (in.OutlivesApp(g.Live) || in.KeepDefinitions && isDefinition(g.ID)):
 		s.Forget = append(s.Forget, g.ID)
 	case g.Live.At("metadata", "deletionTimestamp") != nil:
 		s.Keep[g.ID] = KeepReason{Why: "it is being deleted already", BeingDeleted: true}
 	default:
 		s.Delete = append(s.Delete, g.ID)
-		if m, asks := in.Rules.Find(g.Live, optout.ConfirmPrune); asks && s.confirm == "" && !in.Confirmed {
-			s.confirm = fmt.Sprintf("%s is not pruned without confirmation (%s: %s)", g.ID, m.Key, m.Value)
+		if mark := in.confirmationMark(g.Live); mark != "" && s.confirm == "" && !in.Confirmed {
+			s.confirm = fmt.Sprintf("%s is not pruned without confirmation (%s)", g.ID, mark)
 		}
 	}
+}
+
+// keptUnlessEnd reports whether an object is deleted with its app alone, and why.
+func (in PruneInput) keptUnlessEnd(live object.Object) (KeepReason, bool) {
+	if m, asks := in.Rules.Find(live, optout.KeepUnlessEnd); asks {
+		return KeepReason{Why: m.String(), Own: true, Counts: in.countingOf(live)}, true
+	}
+	never := in.PruneRestraint.Never && !in.Rules.ConfirmationOf(live).OwnPrune
+	return KeepReason{Why: in.PruneRestraint.Mark, Counts: in.countingOf(live)}, never
+}
+
+func isDefinition(id object.ID) bool {
+	return id.Kind == "CustomResourceDefinition" && id.Group == "apiextensions.k8s.io"
+}
+
+// OutlivesApp reports whether an option has a live object stay when its app is deleted: its own, or else the app's. Nothing confirms such a deletion.
+func (in PruneInput) OutlivesApp(live object.Object) bool {
+	_, asks := in.Rules.Find(live, optout.OutliveApp)
+	return asks || in.DeleteRestraint.IsSet() && !in.Rules.ConfirmationOf(live).OwnDelete
+}
+
+// confirmationMark is what asks for a person's confirmation before an object is pruned; empty for nothing.
+func (in PruneInput) confirmationMark(live object.Object) string {
+	m, asks := in.Rules.Find(live, optout.ConfirmPrune)
+	switch {
+	case asks:
+		return m.Key + ": " + m.Value
+	case in.Rules.ConfirmationOf(live).OwnPrune:
+		return ""
+	}
+	return in.PruneRestraint.Mark
 }
 
 func (in PruneInput) countingOf(live object.Object) Counts {

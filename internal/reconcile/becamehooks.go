@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/hooks"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
@@ -30,10 +31,12 @@ func (r *appRun) pruneFormerObjects(ctx context.Context, run hooks.Runner, runs 
 			others = append(others, entry)
 		}
 	}
-	if err := r.pruneFormer(ctx, replaced, policy.PruneDelete); err != nil {
+	whatever := r.app
+	whatever.Prune, whatever.PruneRestraint = policy.PruneDelete, policy.Restraint{}
+	if err := r.pruneFormer(ctx, whatever, replaced); err != nil {
 		return err
 	}
-	return r.pruneFormer(ctx, others, r.app.Prune)
+	return r.pruneFormer(ctx, r.app, others)
 }
 
 // formerObject is the entry of the inventory that has the name of a hook; namespace is that of hooks that name none.
@@ -47,9 +50,8 @@ func (r *appRun) formerObject(h hook.Hook, namespace string) (inventory.Entry, b
 	return r.inventory.Entries[i], true
 }
 
-func (r *appRun) pruneFormer(ctx context.Context, left []inventory.Entry, allowed policy.Prune) error {
-	a := r.app
-	a.Prune = allowed
+// pruneFormer prunes entries of the inventory as an app asks for it.
+func (r *appRun) pruneFormer(ctx context.Context, a app.App, left []inventory.Entry) error {
 	switch {
 	case len(left) == 0 || r.app.Deleting:
 		return nil

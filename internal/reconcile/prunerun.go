@@ -53,7 +53,7 @@ func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 		awaits: a.Deleting && a.AwaitTermination, order: pruneWaitsOf(a), engine: e, app: a.Key, bound: a, why: journal.LeftGit, from: a.Adoption, entries: map[object.ID]inventory.Entry{}, targets: map[object.ID]apply.Target{}, waveKeys: a.Waves, waves: map[object.ID]int{},
 		in: decide.PruneInput{
 			Total: total, Rules: e.PruneRules, Label: desired.PartOfValue(a.Key), Policy: a.Prune, Limit: a.PruneLimit, Approved: a.Approved, AppDeleted: a.Deleting,
-			KeepDefinitions: a.KeepDefinitions,
+			PruneRestraint: a.PruneRestraint, DeleteRestraint: a.DeleteRestraint, KeepDefinitions: a.KeepDefinitions,
 		},
 	}
 	if a.Deleting {

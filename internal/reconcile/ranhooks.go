@@ -12,10 +12,10 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster/live"
+	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/release/capabilities"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
@@ -78,7 +78,7 @@ func (e *Engine) hookToDelete(ctx context.Context, a app.App, access tenancy.Acc
 	if err != nil {
 		return nil, fmt.Errorf("read hook %s: %w", id, err)
 	}
-	if _, outlives := e.PruneRules.Find(now, optout.OutliveApp); a.Deleting && outlives {
+	if in := (decide.PruneInput{Rules: e.PruneRules, DeleteRestraint: a.DeleteRestraint}); a.Deleting && in.OutlivesApp(now) {
 		return nil, nil
 	}
 	if mine, err := e.isSurelyHookOf(ctx, a, now); err != nil || !mine {

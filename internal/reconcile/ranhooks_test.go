@@ -12,6 +12,8 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/project"
 	"github.com/truce-gitops/truce/internal/model/release/capabilities"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
@@ -79,6 +81,28 @@ func TestOnlyAnAppsOwnHooksAreDeleted(t *testing.T) {
 		}
 		if diff := cmp.Diff(want, s.deleted); diff != "" {
 			t.Errorf("%s: deleted (-want +got):\n%s", what, diff)
+		}
+	}
+}
+
+// TestWhatHooksHaveLeftStaysWithAnAppWhoseObjectsStay: an option of the object's own counts instead of the app's.
+func TestWhatHooksHaveLeftStaysWithAnAppWhoseObjectsStay(t *testing.T) {
+	const options = "argocd.argoproj.io/sync-options"
+	for own, gone := range map[string]bool{"": false, "Delete=true": true, "Delete=false": false} {
+		s, e := newShelf()
+		e.PruneRules = optout.PruneRules{
+			{Key: options, Value: "Delete=false", Match: optout.Item, Effect: optout.OutliveApp},
+			{Key: options, Value: "Delete=confirm", Match: optout.Item, Effect: optout.OutliveApp, NeedsConfirmation: true},
+		}
+		e.Version, e.Scope, e.Inventory = servesJobs{}, namespaced{}, holders{}
+		a := pruned()
+		a.Deleting, a.DeleteRestraint = true, policy.Restraint{Never: true, Mark: "Delete=false"}
+		id := s.putHook("migrate", map[string]any{options: own})
+		if err := e.deleteHooks(t.Context(), a, tenancy.Access{Live: s, Writer: s}, []object.ID{id}); err != nil {
+			t.Fatal(err)
+		}
+		if (len(s.deleted) > 0) != gone {
+			t.Errorf("%q: deleted %v", own, s.deleted)
 		}
 	}
 }

@@ -253,7 +253,7 @@ func (c *Cluster) takenAway(ctx context.Context, in decide.Input) []field.Path {
 func (c *Cluster) inherited(ctx context.Context, a app.App, all map[object.ID]string, wanted map[object.ID]object.Object) ([]object.ID, error) {
 	var out []object.ID
 	for id, version := range all {
-		if wanted[id] != nil || a.Prune != policy.PruneDelete {
+		if wanted[id] != nil || !a.Prunes() {
 			continue
 		}
 		o, err := c.objects().Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)

@@ -111,9 +111,8 @@ func (r *reading) history(spec applicationSpec) {
 }
 
 // finalizers says what becomes of the objects with the Application: as in Argo CD, they are deleted with it where it bears the
-// finalizer for that, and stay otherwise. Hooks run with the objects alone.
+// finalizer for that, and stay otherwise. Hooks run where the finalizer is, also if a sync option keeps all objects.
 func finalizers(cr object.Object, a *app.App) {
-	kept := a.PruneOnDelete == policy.PruneKeep // a sync option says so
 	a.PruneOnDelete = policy.PruneKeep
 	list, _ := cr.At("metadata", "finalizers").([]any)
 	for _, v := range list {
@@ -121,9 +120,7 @@ func finalizers(cr object.Object, a *app.App) {
 		stem, _, _ := strings.Cut(name, "/")
 		switch stem {
 		case resourcesFinalizer:
-			if !kept {
-				a.PruneOnDelete = policy.PruneDelete
-			}
+			a.PruneOnDelete = policy.PruneDelete
 		case preDelete, postDelete:
 		default:
 			continue

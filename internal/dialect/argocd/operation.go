@@ -122,9 +122,10 @@ func (r *reading) sync(o *app.SyncRequest, s syncOperation, spec applicationSpec
 	const at = "operation.sync"
 	o.Revision = s.Revision
 	o.Prune = policy.PruneReport
-	if s.Prune && !slices.Contains(s.SyncOptions, pruneNever) && (spec.SyncPolicy == nil || !slices.Contains(spec.SyncPolicy.SyncOptions, pruneNever)) {
+	if s.Prune {
 		o.Prune = policy.PruneDelete
 	}
+	o.PruneRestraint = restraintOf(s.SyncOptions, pruneNever, pruneConfirm)
 	o.ListsWritten = slices.Contains(s.SyncOptions, applyOutOfSyncOnly)
 	o.MakeNamespace = slices.Contains(s.SyncOptions, createNamespace)
 	if s.DryRun {

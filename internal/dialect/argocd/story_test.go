@@ -92,6 +92,8 @@ func appText(a app.App) string {
 	line("deleting", a.Deleting)
 	line("which waits", a.DeletionPaused)
 	line("rollout", fmt.Sprintf("%s, drift %s, prune %s, at the end %s", a.Rollout, a.Policy.Remediation, a.Prune, a.PruneOnDelete))
+	line("before a prune", a.PruneRestraint.Mark)
+	line("before the end", a.DeleteRestraint.Mark)
 	line("empty", a.AllowEmpty)
 	line("finalizers", a.Finalizers)
 	for _, h := range a.EndHooks {
@@ -149,6 +151,9 @@ func orderText(o app.SyncRequest) string {
 		return ""
 	}
 	out := fmt.Sprintf("by %q of %q, prune %s", o.By, o.Revision, o.Prune)
+	if o.PruneRestraint.IsSet() {
+		out += " with " + o.PruneRestraint.Mark
+	}
 	if o.Automated {
 		out += ", automated"
 	}

@@ -2,6 +2,7 @@ package argocd
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -98,9 +99,8 @@ type option struct{ why string }
 // options are Argo CD's, by NAME=VALUE; NAME alone stands for any other value.
 var options = map[string]option{
 	createNamespace: {}, "CreateNamespace=false": {}, pruneNever: {}, "Prune=true": {}, deleteNever: {}, "Delete=true": {},
-	pruneConfirm:  {why: "objects are not pruned before a sync asks for it"},
-	deleteConfirm: {why: "objects stay when the Application is deleted"},
-	"PruneLast":   {}, "RespectIgnoreDifferences": {}, "ServerSideApply": {}, "ServerSideApply=false": {why: "has no effect: objects are always applied server-side"}, "ApplyOutOfSyncOnly": {}, "FailOnSharedResource": {},
+	pruneConfirm: {}, deleteConfirm: {why: "keeps objects when the Application is deleted: nothing confirms the deletion"},
+	"PruneLast": {}, "RespectIgnoreDifferences": {}, "ServerSideApply": {}, "ServerSideApply=false": {why: "has no effect: objects are always applied server-side"}, "ApplyOutOfSyncOnly": {}, "FailOnSharedResource": {},
 	"SkipDryRunOnMissingResource": {}, "ClientSideApplyMigration": {}, "Validate=true": {}, "Replace=false": {}, "Force=false": {},
 	"Validate=false":         {why: "has no effect: the API server validates what is applied"},
 	"PrunePropagationPolicy": {why: "has no effect: dependents are deleted in the background"},
@@ -135,12 +135,19 @@ func (r *reading) options(a *app.App, list []string) {
 			a.ListsWritten = true
 		case createNamespace:
 			a.DefaultNamespace.Make = a.DefaultNamespace.Name != ""
-		case pruneNever, pruneConfirm:
-			a.Prune = policy.PruneReport
-		case deleteNever, deleteConfirm:
-			a.PruneOnDelete = policy.PruneKeep
 		}
 	}
+	a.PruneRestraint, a.DeleteRestraint = restraintOf(list, pruneNever, pruneConfirm), restraintOf(list, deleteNever, deleteConfirm)
+}
+
+// restraintOf is the stricter of two sync options in a list.
+func restraintOf(list []string, never, confirm string) policy.Restraint {
+	for _, text := range []string{never, confirm} {
+		if slices.Contains(list, text) {
+			return policy.Restraint{Never: text == never, Mark: "sync option " + text}
+		}
+	}
+	return policy.Restraint{}
 }
 
 func optionOf(text string) (option, bool) {

@@ -50,6 +50,50 @@ func TestTheDocumentsNameEveryMarkThatKeepsAnObject(t *testing.T) {
 	}
 }
 
+// TestAnObjectsOwnOptionCountsInsteadOfItsApps: with each option of the app, of when Git no longer names the object and of when the app is deleted.
+func TestAnObjectsOwnOptionCountsInsteadOfItsApps(t *testing.T) {
+	const options = "argocd.argoproj.io/sync-options"
+	asks := func(why string) string {
+		return "held: ConfigMap shop/web is not pruned without confirmation (" + why + "); to approve, run truce app approve-prune, or annotate the app with truce.dev/approve-prune=TOKEN"
+	}
+	never, confirm := policy.Restraint{Never: true, Mark: "Prune=false of the app"}, policy.Restraint{Mark: "Prune=confirm of the app"}
+	stays, waits := policy.Restraint{Never: true, Mark: "Delete=false"}, policy.Restraint{Mark: "Delete=confirm"}
+	const kept, own = "kept: Prune=false of the app leaving", "kept: annotation " + options + ": Prune=false leaving"
+	for _, c := range []struct {
+		options                   string
+		never, confirm, confirmed string // Git no longer names it: with the app's option Prune=false, Prune=confirm, the same and a confirmation
+		stays, waits, prunes      string // the app is deleted: with its option Delete=false, Delete=confirm, Prune=false
+	}{
+		{"", kept, asks(confirm.Mark), "deleted", "forgotten", "forgotten", "deleted"},
+		{"Prune=true", "deleted", "deleted", "deleted", "forgotten", "forgotten", "deleted"},
+		{"Prune=false", own, own, own, "forgotten", "forgotten", "deleted"},
+		{"Prune=false, Prune=true", own, own, own, "forgotten", "forgotten", "deleted"},
+		{"Prune=confirm", asks(options + ": Prune=confirm"), asks(options + ": Prune=confirm"), "deleted", "forgotten", "forgotten", "deleted"},
+		{"Prune=truly", kept, asks(confirm.Mark), "deleted", "forgotten", "forgotten", "deleted"},
+		{"Validate=false, Delete=true", kept, asks(confirm.Mark), "deleted", "deleted", "deleted", "deleted"},
+		{"Delete=false", kept, asks(confirm.Mark), "deleted", "forgotten", "forgotten", "forgotten"},
+		{"Delete=true, Delete=confirm", kept, asks(confirm.Mark), "deleted", "forgotten", "forgotten", "forgotten"},
+		{"Delete=True", kept, asks(confirm.Mark), "deleted", "forgotten", "forgotten", "deleted"},
+		{"Prune=true, Delete=true", "deleted", "deleted", "deleted", "deleted", "deleted", "deleted"},
+	} {
+		judge := func(in decide.PruneInput) string {
+			in.Policy = policy.PruneDelete
+			return swept(in, nil, map[string]any{options: c.options})
+		}
+		got := []string{
+			judge(decide.PruneInput{PruneRestraint: never, DeleteRestraint: stays}),
+			judge(decide.PruneInput{PruneRestraint: confirm, DeleteRestraint: stays}),
+			judge(decide.PruneInput{PruneRestraint: confirm, Confirmed: true}),
+			judge(decide.PruneInput{AppDeleted: true, DeleteRestraint: stays, PruneRestraint: never}),
+			judge(decide.PruneInput{AppDeleted: true, DeleteRestraint: waits, Confirmed: true}),
+			judge(decide.PruneInput{AppDeleted: true, PruneRestraint: never}),
+		}
+		if diff := cmp.Diff([]string{c.never, c.confirm, c.confirmed, c.stays, c.waits, c.prunes}, got); diff != "" {
+			t.Errorf("%q (-want +got):\n%s", c.options, diff)
+		}
+	}
+}
+
 func TestAnObjectSaysItselfWhetherItIsPruned(t *testing.T) {
 	const flux, argo = "kustomize.toolkit.fluxcd.io/", "argocd.argoproj.io/"
 	type m = map[string]any

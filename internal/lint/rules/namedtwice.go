@@ -7,7 +7,6 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
-	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
@@ -176,7 +175,7 @@ func (s *sharing) outcome() string {
 		return "one of them is suspended; when it is not any more, both apply it"
 	case s.differs():
 		return "they differ, and each undoes the other"
-	case a.Prune == policy.PruneDelete || b.Prune == policy.PruneDelete:
+	case a.Prunes() || b.Prunes():
 		return "they are alike; as soon as it leaves one of them, that one deletes it from under the other"
 	}
 	return "they are alike; as soon as one changes, each undoes the other"

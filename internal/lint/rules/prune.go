@@ -6,7 +6,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/policy"
 )
 
 func pruneDisabled() rule {
@@ -98,8 +97,8 @@ func unpruned(u *discover.Unit) (at, says string) {
 	switch {
 	case u.Dialect == discover.Flux && u.Resource.At("spec", "prune") == false:
 		return "spec.prune", "says prune: false"
-	case u.Dialect == discover.ArgoCD && u.App.Rollout != app.OnRequest && u.App.Prune != policy.PruneDelete:
-		if options, _ := u.Resource.At("spec", "syncPolicy", "syncOptions").([]any); slices.Contains(options, any("Prune=false")) {
+	case u.Dialect == discover.ArgoCD && u.App.Rollout != app.OnRequest && !u.App.Prunes():
+		if u.App.PruneRestraint.Never {
 			return "spec.syncPolicy.syncOptions", "has the sync option Prune=false"
 		}
 		return "spec.syncPolicy.automated.prune", "syncs automatically, without prune: true"

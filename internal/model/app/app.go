@@ -162,7 +162,7 @@ type App struct {
 	OwnFinalizer string
 	// GuardFinalizer is the finalizer that is put on the custom resource before anything is made; empty for none.
 	GuardFinalizer string
-	// EndHooks are the events at which hooks run when the app is deleted; none where its objects stay then.
+	// EndHooks are the events at which hooks run when the app is deleted; none where all its objects stay then.
 	EndHooks []hook.End
 
 	Prune policy.Prune
@@ -171,6 +171,8 @@ type App struct {
 	PruneLimit *int
 	// PruneOnDelete says what becomes of the objects when the app itself is deleted; empty for the same as Prune.
 	PruneOnDelete policy.Prune
+	// PruneRestraint and DeleteRestraint are what the app asks for before an object is deleted: because Git no longer names it, and with the app.
+	PruneRestraint, DeleteRestraint policy.Restraint
 	// AwaitTermination says that a deleted app ends only when its objects are gone, or after Timeout.
 	AwaitTermination bool
 	// KeepDefinitions says that CustomResourceDefinitions stay when the app is deleted, and with them the custom resources of others.
@@ -216,6 +218,9 @@ type App struct {
 func (a App) HasFinalizer(finalizer string) bool {
 	return finalizer != "" && finalizer == a.GuardFinalizer || slices.Contains(a.Finalizers, finalizer)
 }
+
+// Prunes reports whether what Git no longer names is deleted without a request, unless the object itself asks to stay.
+func (a App) Prunes() bool { return a.Prune == policy.PruneDelete && !a.PruneRestraint.Never }
 
 // isDenied reports whether a rule between tenants refuses the app.
 func (a App) isDenied() bool {

@@ -36,6 +36,8 @@ type SyncRequest struct {
 	// Revisions are instead of what each of several sources follows, in their order; empty ones leave it so.
 	Revisions []string
 	Prune     policy.Prune // instead of the app's; empty for the app's
+	// PruneRestraint is asked for besides the app's.
+	PruneRestraint policy.Restraint
 	// Mode is policy.Preview for an order that only asks what would happen; empty for the app's.
 	Mode policy.Mode
 	// Objects are the ones that are meant, by their group, kind, name and, where it is set, namespace; none means all.
@@ -115,6 +117,7 @@ func (a App) InRollout() App {
 	if a.SyncRequest.Prune != "" {
 		a.Prune = a.SyncRequest.Prune
 	}
+	a.PruneRestraint = a.PruneRestraint.And(a.SyncRequest.PruneRestraint)
 	if a.SyncRequest.Mode != "" && a.Policy.Mode == policy.Enforce {
 		a.Policy.Mode = a.SyncRequest.Mode
 	}

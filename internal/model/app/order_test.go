@@ -45,6 +45,19 @@ func TestWhatIsWrittenBetweenRollouts(t *testing.T) {
 	}
 }
 
+// TestTheStricterRestraintCounts of an app and of an order that asks to prune.
+func TestTheStricterRestraintCounts(t *testing.T) {
+	none, confirm, never := policy.Restraint{}, policy.Restraint{Mark: "confirm"}, policy.Restraint{Never: true, Mark: "never"}
+	for _, c := range []struct{ app, order, want policy.Restraint }{
+		{none, none, none}, {none, confirm, confirm}, {none, never, never}, {confirm, none, confirm}, {confirm, never, never}, {never, none, never}, {never, confirm, never},
+	} {
+		a := App{Prune: policy.PruneReport, PruneRestraint: c.app, SyncRequest: SyncRequest{Token: "x", Prune: policy.PruneDelete, PruneRestraint: c.order}}.InRollout()
+		if a.PruneRestraint != c.want || a.Prune != policy.PruneDelete || a.Prunes() == c.want.Never {
+			t.Errorf("%v with %v: %v, prunes: %v", c.app, c.order, a.PruneRestraint, a.Prunes())
+		}
+	}
+}
+
 // TestWhatIsPrunedBetweenRollouts: what a release has dropped is the release's to delete, whenever that is done.
 func TestWhatIsPrunedBetweenRollouts(t *testing.T) {
 	for name, c := range map[string]struct {

@@ -54,8 +54,8 @@ func (all PruneRules) Find(live object.Object, effect PruneEffect) (Mark, bool) 
 // Confirmation is what an object says about the confirmation of its deletion by a person.
 type Confirmation struct {
 	Asked bool // it asks for one
-	// OwnPrune and OwnDelete say that it has the option by itself by which an app asks for that, with whatever value: of when Git no longer names it, and
-	// of when its app is deleted.
+	// OwnPrune and OwnDelete say that it has the option by itself by which an app asks for that, with one of the option's values: of when Git no longer
+	// names it, and of when its app is deleted.
 	OwnPrune, OwnDelete bool
 }
 
@@ -74,11 +74,17 @@ func (all PruneRules) ConfirmationOf(o object.Object) (c Confirmation) {
 	return c
 }
 
-// hasOption reports whether an object has the rule's option with any value.
+// optionValues are those of an option that asks for a confirmation. Another value is a typing error, and says nothing: the app's option counts.
+var optionValues = []string{"true", "false", "confirm"}
+
+// hasOption reports whether an object has the rule's option.
 func (r PruneRule) hasOption(o object.Object) bool {
 	text, _ := o.Annotation(r.Key)
 	name, _, _ := strings.Cut(r.Value, "=")
-	return slices.ContainsFunc(ListItems(text), func(item string) bool { return strings.HasPrefix(item, name+"=") })
+	return slices.ContainsFunc(ListItems(text), func(item string) bool {
+		value, is := strings.CutPrefix(item, name+"=")
+		return is && slices.Contains(optionValues, value)
+	})
 }
 
 func (r PruneRule) find(live object.Object) (Mark, bool) {

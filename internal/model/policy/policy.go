@@ -33,6 +33,23 @@ type Remediation string
 // Prune says what happens to objects that Git no longer names.
 type Prune string
 
+// Restraint is what an app asks for before an object is deleted that has no option of its own about that. Its zero value is nothing.
+type Restraint struct {
+	Never bool   // it stays; else a person has to confirm that it is deleted
+	Mark  string // what asks for it, such as "sync option Prune=false"; empty for nothing
+}
+
+// IsSet reports whether anything is asked for.
+func (r Restraint) IsSet() bool { return r.Mark != "" }
+
+// And is the stricter of two.
+func (r Restraint) And(other Restraint) Restraint {
+	if other.Never && !r.Never || !r.IsSet() {
+		return other
+	}
+	return r
+}
+
 // ManualChanges says what is done about manual changes: about a workload that is scaled to 0 in spite of its autoscaler, and about
 // fields that are added.
 type ManualChanges string
