@@ -79,7 +79,7 @@ var errMoved = errors.New("it has another revision by now")
 func (c *Controller) fetchRevision(ctx context.Context, f dialect.Sources, cr object.Object, s dialect.Source, revision string) (source.Artifact, error) {
 	if s.Chart != nil {
 		got, err := c.chartArtifact(ctx, heldChart(cr, s, revision))
-		if err == nil && got.Revision != revision {
+		if err == nil && !chartfile.IsSameVersion(got.Revision, revision) {
 			err = errMoved
 		}
 		return got, err
@@ -119,15 +119,20 @@ func heldChart(cr object.Object, s dialect.Source, revision string) dialect.Sour
 }
 
 // heldVersion is the version in its repository of a chart whose HelmChart is at a revision. Values files have put the generation in the place of the build
-// metadata of the version, which the HelmChart then may still name itself.
+// metadata of the version, which the HelmChart then may still name itself, and have left out a "v" at its front.
 func heldVersion(of chartfile.Choice, revision string) string {
 	if len(of.Values) == 0 {
 		return revision
 	}
 	version, _, _ := strings.Cut(revision, "+")
-	asked, _, _ := strings.Cut(strings.TrimPrefix(of.From.Version, "v"), "+")
-	if chartfile.IsExact(of.From.Version) && asked == strings.TrimPrefix(version, "v") {
-		return of.From.Version
+	asked := of.From.Version
+	switch {
+	case !chartfile.IsExact(asked):
+		return version
+	case chartfile.IsSameVersion(chartfile.WithoutMetadata(asked), version):
+		return asked
+	case strings.HasPrefix(asked, "v"):
+		return "v" + strings.TrimPrefix(version, "v")
 	}
 	return version
 }

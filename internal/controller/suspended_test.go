@@ -264,6 +264,8 @@ func TestAHeldChartHasTheVersionOfTheRevision(t *testing.T) {
 		{"1.2.3+build7", values, "1.2.3+4", "1.2.3+build7"},
 		{"v1.2.3+build7", values, "1.2.3+4", "v1.2.3+build7"},
 		{"1.3.0+build8", values, "1.2.3+4", "1.2.3"}, // asked for since it was suspended
+		{"v1.3.0", values, "1.2.3+4", "v1.2.3"},
+		{"v1.2.3", values, "v1.2.3+4", "v1.2.3"},
 	} {
 		s := dialect.Source{Chart: &chartfile.Choice{From: app.SourceKey{Kind: "HelmRepository", Name: "web", Chart: "app", Version: c.asked}, Values: c.values}}
 		if got := heldChart(resource(), s, c.revision).Chart.From.Version; got != c.want {

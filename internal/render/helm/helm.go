@@ -9,6 +9,7 @@
 package helm
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -126,14 +127,19 @@ type build struct {
 	lookups  *lookups
 	former   *releasev1.Release // whose values are kept, those of its chart too; nil for none
 
+	version   string         // that the chart is given, of the same version in the form of a release that is stored; empty for its own
 	processed *chartv2.Chart // see processedChart; nil before that
 }
 
 // load reads the chart. As with helm upgrade --reuse-values, the values of the former release and its chart take the place of the chart's own.
 func (b *build) load() (*chartv2.Chart, error) {
 	chart, err := loadChart(b.request)
-	if err != nil || b.former == nil {
-		return chart, err
+	if err != nil {
+		return nil, err
+	}
+	chart.Metadata.Version = cmp.Or(b.version, chart.Metadata.Version)
+	if b.former == nil {
+		return chart, nil
 	}
 	chart.Values, err = util.CoalesceValues(b.former.Chart, cloneValues(orEmpty(b.former.Config)))
 	return chart, err

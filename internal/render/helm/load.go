@@ -17,6 +17,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/release"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
 )
 
 // chartFile is the file that makes a directory a chart.
@@ -42,8 +43,7 @@ func loadChart(r render.Request) (*chartv2.Chart, error) {
 		return nil, err
 	}
 	if m := r.Chart.Metadata; m != "" {
-		version, _, _ := strings.Cut(chart.Metadata.Version, "+")
-		chart.Metadata.Version = version + "+" + m
+		chart.Metadata.Version = chartfile.WithMetadata(chart.Metadata.Version, m)
 	}
 	return chart, nil
 }

@@ -37,7 +37,7 @@ func decodeRelease(stored *release.Stored) (*releasev1.Release, error) {
 
 // isReleased reports whether a release is of this chart and of these values.
 func (b *build) isReleased(r *releasev1.Release) bool {
-	return r != nil && r.Chart.Metadata.Name == b.chart.Metadata.Name && b.isVersion(r.Chart.Metadata.Version) &&
+	return r != nil && r.Chart.Metadata.Name == b.chart.Metadata.Name && b.isVersion(r.Chart.Metadata) &&
 		r.Namespace == b.request.Chart.Namespace && digestOf(orEmpty(r.Config)) == b.digest
 }
 

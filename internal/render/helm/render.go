@@ -51,9 +51,11 @@ func (b *build) render(ctx context.Context, newest *releasev1.Release) (render.R
 	}
 	if b.isReleased(newest) && b.request.Chart.Mode == release.Wanted { // by others: is it the same?
 		options.Revision, options.IsInstall, options.IsUpgrade = newest.Version, newest.Version == 1, newest.Version != 1
+		b.version = newest.Chart.Metadata.Version // which templates write into labels
 		if out, err := b.execute(ctx, options, b.values, b.request.Chart.Schema); err == nil && b.isSame(out, newest) {
 			return b.stored(ctx, newest)
 		}
+		b.version = ""
 		options.Revision, options.IsInstall, options.IsUpgrade = b.request.Chart.Past+1, false, true
 	}
 	out, err := b.execute(ctx, options, b.values, b.request.Chart.Schema)

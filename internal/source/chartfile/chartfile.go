@@ -15,7 +15,6 @@ import (
 	"io/fs"
 	"path"
 	"strconv"
-	"strings"
 
 	"github.com/Masterminds/semver/v3"
 	"go.yaml.in/yaml/v3"
@@ -146,8 +145,7 @@ func (c Choice) Of(from source.Artifact) (source.Artifact, error) {
 	out.Chart.Metadata = c.metadata(from)
 	out.Revision = meta.Version
 	if m := out.Chart.Metadata; m != "" {
-		version, _, _ := strings.Cut(meta.Version, "+")
-		out.Revision = version + "+" + m
+		out.Revision = WithMetadata(meta.Version, m)
 	}
 	out.Digest, err = digestOf(from.Files, out.Chart)
 	return out, err

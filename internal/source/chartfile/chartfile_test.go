@@ -82,6 +82,24 @@ func TestTheArtifactOfAHelmChart(t *testing.T) {
 	}
 }
 
+// TestAVersionWithMetadataHasNoV: that is how Flux writes it. A version without metadata stays as its Chart.yaml has it.
+func TestAVersionWithMetadataHasNoV(t *testing.T) {
+	for version, want := range map[string]string{"v1.2.3": "1.2.3+7", "1.2.3+b1": "1.2.3+7", "v1.2.3-rc.1+b1": "1.2.3-rc.1+7"} {
+		got, err := Choice{Directory: "charts/web", Values: []string{"prod.yaml"}, Generation: 7}.Of(artifactOf(version))
+		if err != nil || got.Revision != want || got.Chart.Version != version {
+			t.Errorf("%s with values files: %s of %s, %v, want %s", version, got.Revision, got.Chart.Version, err, want)
+		}
+		if got, err := (Choice{Directory: "charts/web"}).Of(artifactOf(version)); err != nil || got.Revision != version {
+			t.Errorf("%s: %s, %v", version, got.Revision, err)
+		}
+	}
+	for other, same := range map[string]bool{"1.2.3+7": true, "v1.2.3+7": true, "v1.2.3+8": false, "1.2.3": false, "v1.2.4+7": false} {
+		if IsSameVersion("v1.2.3+7", other) != same {
+			t.Errorf("v1.2.3+7 and %s: the same is %t, want %t", other, !same, same)
+		}
+	}
+}
+
 // TestAnotherCommitIsAnotherChartByItsVersion keeps a chart until its version, or the digest of its files, is another one.
 func TestAnotherCommitIsAnotherChartByItsVersion(t *testing.T) {
 	of := func(c Choice, a source.Artifact) source.Artifact {
