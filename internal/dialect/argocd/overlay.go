@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // kustomizeSource is Argo CD's ApplicationSourceKustomize.
@@ -74,7 +75,7 @@ func (r *reading) overlay(a *app.App, at string, s applicationSource) {
 	vars := variables{reading: r, app: a, source: s}
 	o := overlay.Overlay{
 		Within: at, NamespaceBy: "namespace", NamePrefix: k.NamePrefix, NameSuffix: k.NameSuffix,
-		Components: k.Components, Optional: k.IgnoreMissingComponents,
+		Components: r.components(at, k), Optional: k.IgnoreMissingComponents,
 		Labels: overlay.Labels{
 			Pairs:     vars.all(at+".commonLabels", k.CommonLabels),
 			Selectors: !k.LabelWithoutSelector, Templates: k.LabelIncludeTemplates, Force: k.ForceCommonLabels,
@@ -92,6 +93,22 @@ func (r *reading) overlay(a *app.App, at string, s applicationSource) {
 	r.CheckOverlay(o)
 	r.idle(at, k)
 	a.Overlay = o
+}
+
+// components are those of an Application. One at an address is no directory, which ignoreMissingComponents leaves out as Argo CD does.
+func (r *reading) components(at string, k *kustomizeSource) []string {
+	if !k.IgnoreMissingComponents {
+		return k.Components
+	}
+	var out []string
+	for i, c := range k.Components {
+		if upstream.IsRemote(c) {
+			r.Note("%s.components[%d]: it is at an address, and left out by ignoreMissingComponents, as by Argo CD", at, i)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
 }
 
 func (r *reading) images(o *overlay.Overlay, k *kustomizeSource, vars variables) {

@@ -20,7 +20,7 @@ type Overlay struct {
 	Within, NamespaceBy string
 
 	NamePrefix, NameSuffix string // instead of the kustomization's
-	// Components are directories relative to the app's. Optional leaves out those that are not there.
+	// Components are directories relative to the app's, or addresses. Optional leaves out directories that are not there.
 	Components []string
 	Optional   bool
 	// Patches are entries of the field of that name: maps with "patch" or "path", "target" and "options".

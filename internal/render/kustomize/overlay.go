@@ -12,15 +12,16 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/render"
+	"github.com/truce-gitops/truce/internal/source/upstream"
 )
 
 // overlay checks what the request lays over the kustomization, which stands in no file. Components that may be absent and are do not
-// get any further.
+// get any further; one at an address is not absent from the files of the source, but elsewhere.
 func (s *inputCheck) overlay(b *build) error {
 	o := &b.request.Overlay
 	var there []string
 	for i, c := range o.Components {
-		if _, err := fs.Stat(s.files.tree, path.Join(b.request.Path, c)); o.Optional && errors.Is(err, fs.ErrNotExist) {
+		if o.Optional && s.isAbsent(path.Join(b.request.Path, c)) && !upstream.IsRemote(c) {
 			continue
 		}
 		v := visit{o.Entry("components", i), b.request.Path, []string{b.request.Path}, s.rootNamespace(b)}
@@ -37,6 +38,11 @@ func (s *inputCheck) overlay(b *build) error {
 		}
 	}
 	return nil
+}
+
+func (s *inputCheck) isAbsent(name string) bool {
+	_, err := fs.Stat(s.files.tree, name)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (s *inputCheck) patch(v visit, p map[string]any) error {
