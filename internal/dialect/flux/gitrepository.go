@@ -54,9 +54,6 @@ func (r *reading) source(cr object.Object) (dialect.Source, sourcev1.GitReposito
 	sparseDirectories(r, spec.SparseCheckout)
 	if spec.ProxySecretRef != nil {
 		s.OtherSecrets = append(s.OtherSecrets, r.secretName("spec.proxySecretRef.name", spec.ProxySecretRef.Name))
-		if overSSH(spec.URL) {
-			r.Note("spec.proxySecretRef has no effect: a proxy is used for http:// and https:// alone, as in Flux")
-		}
 	}
 	s.Includes = r.includes(spec.Include)
 	if keys := r.verification(spec); keys != "" {
@@ -179,8 +176,8 @@ func gitCredentials(s dialect.Source, spec sourcev1.GitRepositorySpec, secrets s
 			lack = "Secret " + s.Secret + ": " + lack
 		}
 	}
-	if ref := spec.ProxySecretRef; ref != nil && lack == "" && !overSSH(spec.URL) {
-		lack = otherSecret(secrets, ref.Name, func(data map[string][]byte) string { return proxyAddress(&out, data) })
+	if ref := spec.ProxySecretRef; ref != nil && lack == "" {
+		lack = otherSecret(secrets, ref.Name, func(data map[string][]byte) string { return gitProxy(&out, spec.URL, data) })
 	}
 	if lack == "" && (spec.Provider == sourcev1.GitProviderAzure || spec.Provider == sourcev1.GitProviderAWS) {
 		lack = gitIdentity(&out, s, spec)
@@ -189,6 +186,15 @@ func gitCredentials(s dialect.Source, spec sourcev1.GitRepositorySpec, secrets s
 		return source.Auth{}, refusedSource(s.Key, source.AuthenticationFailed, lack)
 	}
 	return out, nil
+}
+
+// gitProxy reads the keys of spec.proxySecretRef. As in Flux, SSH goes through a SOCKS5 proxy alone.
+func gitProxy(a *source.Auth, address string, data map[string][]byte) (lack string) {
+	lack = proxyAddress(a, data)
+	if lack == "" && overSSH(address) && !strings.HasPrefix(a.Proxy, "socks5") {
+		return "address is no proxy for SSH: want socks5://HOST:PORT"
+	}
+	return lack
 }
 
 // gitIdentity makes a repository one that is read as an identity of its cloud, whatever else a Secret holds.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/source"
@@ -127,8 +128,8 @@ func proxyAddress(a *source.Auth, data map[string][]byte) (lack string) {
 	switch {
 	case len(data["address"]) == 0:
 		return "address is not in it: the URL of the proxy"
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return "address is no URL of a proxy: want http://HOST:PORT or https://HOST:PORT"
+	case err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "socks5", "socks5h"}, u.Scheme):
+		return "address is no URL of a proxy: want http://HOST:PORT, https://HOST:PORT or socks5://HOST:PORT"
 	}
 	if user, password := string(data["username"]), string(data["password"]); user != "" || password != "" {
 		u.User = url.UserPassword(user, password)

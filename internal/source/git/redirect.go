@@ -147,8 +147,11 @@ func (t *fetchAttempt) prepareNetwork() (network, error) {
 		return n, err
 	}
 	if t.to.scheme == "ssh" {
-		n.env = append(n.env, sshAddressesVariable+"="+cmp.Or(t.route.addresses, egress.AnyAddress))
-		return n, nil
+		n.env = append(n.env, sshAddressesVariable+"="+cmp.Or(t.route.between, t.route.addresses, egress.AnyAddress))
+		if t.route.proxy != nil {
+			err = writePrivate(t.private, map[string]string{proxyFile: t.route.proxy.String()})
+		}
+		return n, err
 	}
 	n.settings = append(n.settings, t.route.settings(t.to)...)
 	return n, nil

@@ -15,7 +15,7 @@ import (
 // route is how a trip reaches its server. git and truce's own SSH are bound to it, so that a name cannot lead elsewhere a moment later.
 type route struct {
 	addresses string   // the only IP addresses, with commas between; empty for those that the name has
-	proxy     *url.URL // of HTTP; nil for none
+	proxy     *url.URL // of HTTP or SOCKS5, with SSH of SOCKS5 alone; nil for none
 	between   string   // as addresses, of the proxy
 }
 
@@ -24,10 +24,11 @@ type route struct {
 func findRoute(ctx context.Context, policy egress.Policy, to address, allow reach) (route, error) {
 	r := route{proxy: to.proxy()}
 	given := allow.addresses
+	_, isSOCKS := socksAddress(allow.proxy)
 	switch {
 	case allow.direct:
 		r.proxy = nil
-	case allow.proxy != "" && to.scheme != "ssh":
+	case allow.proxy != "" && (isSOCKS || to.scheme != "ssh"):
 		if err := r.through(ctx, policy, allow.proxy); err != nil {
 			return r, err
 		}
@@ -67,7 +68,8 @@ func allowedAddress(ctx context.Context, policy egress.Policy, to address) (stri
 // through sends the trip through a proxy of the source's own, at one of its addresses that the policy allows.
 func (r *route) through(ctx context.Context, policy egress.Policy, proxy string) error {
 	u, err := url.Parse(proxy)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+	_, isSOCKS := socksAddress(proxy)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" && !isSOCKS {
 		return sourceError(source.URLInvalid, "the address of the proxy is malformed")
 	}
 	r.proxy = u
@@ -99,14 +101,30 @@ func (a address) hostname() string {
 
 func (a address) port() string {
 	u := url.URL{Host: a.host}
-	return cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443", "ssh": "22"}[a.scheme])
+	return cmp.Or(u.Port(), ports[a.scheme])
+}
+
+// ports are those that addresses mean which name none. Of a proxy curl means another one.
+var ports = map[string]string{"http": "80", "https": "443", "ssh": "22", "socks5": "1080", "socks5h": "1080"}
+
+// forCurl is the URL of a proxy with its port, and with a scheme by which a SOCKS5 proxy finds the server itself, as with truce's own requests.
+func forCurl(proxy *url.URL) string {
+	out := *proxy
+	at := address{scheme: proxy.Scheme, host: proxy.Host}
+	if port := at.port(); port != "" {
+		out.Host = net.JoinHostPort(at.hostname(), port)
+	}
+	if out.Scheme == "socks5" {
+		out.Scheme = "socks5h"
+	}
+	return out.String()
 }
 
 // settings bind git to the route: curl's --resolve, and a proxy that no variable of the environment overrides.
 func (r route) settings(to address) []setting {
 	proxy := ""
 	if r.proxy != nil {
-		proxy = r.proxy.String()
+		proxy = forCurl(r.proxy)
 	}
 	out := []setting{{"http.proxy", proxy}}
 	if r.between != "" {

@@ -16,14 +16,12 @@ import (
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/knownhosts"
-
-	"github.com/truce-gitops/truce/internal/source/egress"
 )
 
 // The variable and files by which a fetch hands its SSH secrets to SSHMain.
 const (
 	sshDirVariable = "TRUCE_SSH_DIR"
-	// The IP addresses at which alone the host is reached, with commas between, or egress.AnyAddress.
+	// The IP addresses at which alone the host, or the proxy, is reached, with commas between, or egress.AnyAddress.
 	sshAddressesVariable = "TRUCE_SSH_ADDRESSES"
 	// "true" where the host may show any key.
 	sshInsecureVariable = "TRUCE_SSH_INSECURE"
@@ -210,7 +208,7 @@ func (c sshCall) dial(ctx context.Context) (*ssh.Client, error) {
 		User: c.user, Auth: []ssh.AuthMethod{ssh.PublicKeys(signer)},
 		HostKeyCallback: keys.check, HostKeyAlgorithms: keys.algorithms, Timeout: handshakeTime,
 	}
-	conn, err := c.connect(ctx)
+	conn, err := c.connect(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
@@ -227,24 +225,6 @@ func (c sshCall) dial(ctx context.Context) (*ssh.Client, error) {
 		return nil, errors.Join(err, ignoreClosed(conn.Close()))
 	}
 	return ssh.NewClient(inner, channels, requests), conn.SetDeadline(time.Time{})
-}
-
-// connect connects to the host at the addresses that the fetch has judged, one after the other.
-func (c sshCall) connect(ctx context.Context) (conn net.Conn, err error) {
-	addresses := os.Getenv(sshAddressesVariable)
-	if addresses == egress.AnyAddress {
-		addresses = c.host
-	}
-	if addresses == "" {
-		return nil, errors.New("to be run by git only")
-	}
-	all := strings.Split(addresses, ",")
-	for _, address := range all {
-		if conn, err = (&net.Dialer{Timeout: handshakeTime / time.Duration(len(all))}).DialContext(ctx, "tcp", net.JoinHostPort(address, c.port)); err == nil {
-			return conn, nil
-		}
-	}
-	return nil, err
 }
 
 func ignoreClosed(err error) error {
