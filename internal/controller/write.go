@@ -125,7 +125,9 @@ func (c *Controller) emitNews(e appEntry, next object.Object, r report.Report) {
 }
 
 func (c *Controller) messageOfNews(e appEntry, n notify.Event, r report.Report) notify.Message {
-	n.Revision = revisionOfNews(n, r, e.app.Release != nil)
+	if n.Revision = revisionOfNews(n, r, e.app.Release != nil); n.Revision == "" {
+		n.AppVersion, n.Digest = "", "" // of that revision
+	}
 	m := notify.Message{Event: n, Evidence: evidenceOfNews(n, r), Matter: matterOfNews(n, r)}
 	if n.Revision == r.Revision {
 		m.Origin = r.Origin

@@ -41,6 +41,7 @@ func (h HelmReleases) Status(cr object.Object, r report.Report) map[string]any {
 	}
 	if r.Release != nil {
 		helmHistory(&s, *r.Release)
+		noteChartDigest(s.History.Latest(), cr, r.Revision)
 		s.ObservedCommonMetadataDigest = commonMetadataDigest(cr)
 	}
 	if how, _ := cr.Annotation(reader.AdoptedKey); how == "" || r.Recorded { // until then Flux's own list alone says what there may be to prune
@@ -85,9 +86,19 @@ func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 
 // keepReleased leaves what a history says of the newest release: a release does not change, and the run may have read another chart.
 func keepReleased(now, was *helmv2.Snapshot, action hook.Step) {
-	now.ChartName, now.ChartVersion, now.AppVersion, now.ConfigDigest = was.ChartName, was.ChartVersion, was.AppVersion, was.ConfigDigest
+	now.ChartName, now.ChartVersion, now.AppVersion, now.ConfigDigest, now.OCIDigest = was.ChartName, was.ChartVersion, was.AppVersion, was.ConfigDigest, was.OCIDigest
 	if action == hook.Keep { // an earlier process has made it
 		now.Action = cmp.Or(was.Action, now.Action)
+	}
+}
+
+// noteChartDigest says of which artifact of a registry the chart of a release is, if that is the revision: the version of the chart has its first digits.
+func noteChartDigest(of *helmv2.Snapshot, cr object.Object, revision string) {
+	digest := revision[strings.LastIndexByte(revision, '@')+1:]
+	_, digits, _ := strings.Cut(digest, ":")
+	_, version, _ := strings.Cut(of.ChartVersion, "+")
+	if kind := cr.StringAt("spec", "chartRef", "kind"); (kind == ociRepository || kind == externalArtifact) && version != "" && strings.HasPrefix(digits, version) {
+		of.OCIDigest = digest
 	}
 }
 
@@ -281,7 +292,20 @@ func (HelmReleases) News(before, now object.Object) []notify.Event {
 	case is.ready.Status == metav1.ConditionTrue:
 		out = append(out, ignoredTests(had, is)...)
 	}
-	return append(earlier, out...)
+	return describeRelease(now, append(earlier, out...))
+}
+
+// describeRelease adds to events of the newest release what it has installed.
+func describeRelease(status object.Object, all []notify.Event) []notify.Event {
+	var s helmv2.HelmReleaseStatus
+	reader.DecodeStatus(object.Object{"status": map[string]any(status)}, &s)
+	newest := s.History.Latest()
+	for i, e := range all {
+		if newest != nil && e.Revision == newest.ChartVersion {
+			all[i].AppVersion, all[i].Digest = newest.AppVersion, newest.OCIDigest
+		}
+	}
+	return all
 }
 
 // ignoredTests is the event of tests that have failed, of a release that is Ready all the same.
@@ -313,12 +337,14 @@ func (h HelmReleases) DeletionNews(cr object.Object, _ []object.ID, end report.R
 		return nil
 	}
 	of := fmt.Sprintf("release %s with chart %s", newest.FullReleaseName(), newest.VersionedChartName())
+	out := notify.Event{Revision: newest.ChartVersion, AppVersion: newest.AppVersion, Digest: newest.OCIDigest}
 	switch end {
 	case report.Succeeded:
-		return []notify.Event{{Severity: notify.Info, Reason: helmv2.UninstallSucceededReason, Text: "Helm uninstall succeeded for " + of, Revision: newest.ChartVersion}}
+		out.Severity, out.Reason, out.Text = notify.Info, helmv2.UninstallSucceededReason, "Helm uninstall succeeded for "+of
 	case report.PruneFailed:
-		return []notify.Event{{Severity: notify.Error, Reason: helmv2.UninstallFailedReason, Text: "Helm uninstall failed for " + of, Revision: newest.ChartVersion}}
+		out.Severity, out.Reason, out.Text = notify.Error, helmv2.UninstallFailedReason, "Helm uninstall failed for "+of
 	default:
 		return nil
 	}
+	return []notify.Event{out}
 }

@@ -2,11 +2,17 @@ package flux
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/release"
+	"github.com/truce-gitops/truce/internal/model/release/hook"
+	"github.com/truce-gitops/truce/internal/model/release/record"
+	"github.com/truce-gitops/truce/internal/report"
+	"github.com/truce-gitops/truce/internal/report/notify"
 )
 
 func standing(ready, reason, message, revision string) object.Object {
@@ -33,11 +39,14 @@ func TestEachChangeOfHowAReconciliationEndsIsNews(t *testing.T) {
 		{"another failure", standing("False", "BuildFailed", "a", "b"), standing("False", "BuildFailed", "b", "b"), "[{error BuildFailed b b}]"},
 		{"a status that is none", object.Object{"conditions": 1}, object.Object{"conditions": "x"}, "[]"},
 	} {
-		if diff := cmp.Diff(c.want, fmt.Sprint(Kustomizations{}.News(c.before, c.now))); diff != "" {
+		if diff := cmp.Diff(c.want, textOf(Kustomizations{}.News(c.before, c.now))); diff != "" {
 			t.Errorf("%s: %s", c.what, diff)
 		}
 	}
 }
+
+// textOf are events without what only those of releases have.
+func textOf(all []notify.Event) string { return strings.ReplaceAll(fmt.Sprint(all), "  }", "}") }
 
 // TestEachReleaseIsNews: other values make another release of the same chart.
 func TestEachReleaseIsNews(t *testing.T) {
@@ -51,6 +60,33 @@ func TestEachReleaseIsNews(t *testing.T) {
 		if got := (HelmReleases{}).News(c.before, c.now); len(got) != c.news {
 			t.Errorf("%v -> %v: %v", c.before, c.now, got)
 		}
+	}
+}
+
+// TestNewsOfAReleaseSayWhatItHasInstalled: the version of the application, and the digest of the chart's artifact; not of a release of another chart.
+func TestNewsOfAReleaseSayWhatItHasInstalled(t *testing.T) {
+	const digits = "0cc9a8446c95009ef382f5eade883a67c257f77d50f84e78ecef2aac9428d1e5"
+	cr := object.Object{"spec": map[string]any{"chartRef": map[string]any{"kind": "OCIRepository", "name": "web"}}}
+	of := func(revision string) notify.Event {
+		t.Helper()
+		installed := release.Installed{Name: "web", Namespace: "shop", Revision: 1, Status: hook.Deployed, Content: record.Content{Chart: "web", Version: "6.6.1+0cc9a8446c95", AppVersion: "6.6.1"}}
+		status := HelmReleases{}.Status(cr, report.Report{Generation: 1, Reason: report.Succeeded, Revision: revision, Release: &installed})
+		all := HelmReleases{}.News(nil, object.Object(status))
+		if len(all) != 1 {
+			t.Fatalf("events: %v", all)
+		}
+		return all[0]
+	}
+	if got := of("6.6.1@sha256:" + digits); got.Revision != "6.6.1+0cc9a8446c95" || got.AppVersion != "6.6.1" || got.Digest != "sha256:"+digits {
+		t.Errorf("got %+v", got)
+	}
+	if got := of("6.6.2@sha256:1" + digits[1:]); got.AppVersion != "6.6.1" || got.Digest != "" {
+		t.Errorf("of another artifact: %+v", got)
+	}
+	failed := standing("False", "ArtifactFailed", "no chart", "7.0.0")
+	failed["history"] = []any{map[string]any{"chartVersion": "6.6.1", "appVersion": "6.6.1"}}
+	if got := (HelmReleases{}).News(nil, failed); len(got) != 1 || got[0].AppVersion != "" {
+		t.Errorf("of another chart: %+v", got)
 	}
 }
 
@@ -82,7 +118,7 @@ func TestWhatIsRemediedIsNewsToo(t *testing.T) {
 		{with("InstallSucceeded", released...), ignored, "[{info UpgradeSucceeded said of UpgradeSucceeded 2.0.0} {error TestFailed said of TestFailed 2.0.0}]"},
 		{with("InstallSucceeded", released...), with("UpgradeFailed", failed...), "[{error UpgradeFailed said of UpgradeFailed 2.0.0}]"},
 	} {
-		if diff := cmp.Diff(c.want, fmt.Sprint(HelmReleases{}.News(c.before, c.now))); diff != "" {
+		if diff := cmp.Diff(c.want, textOf(HelmReleases{}.News(c.before, c.now))); diff != "" {
 			t.Error(diff)
 		}
 	}

@@ -28,6 +28,13 @@ type Event struct {
 	Reason   string // one word in CamelCase
 	Text     string
 	Revision string // of the source that it is about; empty for none
+	// AppVersion is what a Helm release has installed, as its chart says, and Digest that of the chart's artifact in a registry; empty for none.
+	AppVersion, Digest string `json:",omitempty"`
+}
+
+// OwnMetadata are the facts of the event by the names that they have in the metadata of Flux's Events; empty ones too.
+func (m Message) OwnMetadata() map[string]string {
+	return map[string]string{"revision": m.Revision, "originRevision": m.Origin, "app-version": m.AppVersion, "oci-digest": m.Digest}
 }
 
 // Message is news of one app, or of another object that is truce's own affair.

@@ -151,8 +151,9 @@ func (a Alert) metadataOf(m notify.Message) map[string]string {
 			out[key] = value
 		}
 	}
-	add("revision", m.Revision)
-	add("originRevision", m.Origin)
+	for key, value := range m.OwnMetadata() {
+		add(key, value)
+	}
 	add("summary", a.Summary)
 	for key, value := range a.Metadata {
 		add(key, value)

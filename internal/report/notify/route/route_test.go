@@ -65,8 +65,10 @@ func TestWhoHearsTheCauseDoesNotHearWhatFollows(t *testing.T) {
 // TestMetadataOfAnObjectOverrulesNone: as in Flux the event goes first, then the Alert, then the annotations of the object.
 func TestMetadataOfAnObjectOverrulesNone(t *testing.T) {
 	a := route.Alert{Metadata: map[string]string{"revision": "mine", "cluster": "prod"}, Summary: "of the alert"}
-	n := a.Address(message())
-	want := map[string]string{"revision": "main@sha1:abc", "summary": "of the alert", "cluster": "prod", "team": "shop"}
+	m := message()
+	m.AppVersion, m.Digest = "6.6.1", "sha256:abc"
+	n := a.Address(m)
+	want := map[string]string{"revision": "main@sha1:abc", "app-version": "6.6.1", "oci-digest": "sha256:abc", "summary": "of the alert", "cluster": "prod", "team": "shop"}
 	if diff := cmp.Diff(want, n.Metadata); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}

@@ -154,7 +154,7 @@ func newPayload(m notify.Message) payload {
 			e.Metadata[k] = v
 		}
 	}
-	for k, v := range map[string]string{"revision": m.Revision, "originRevision": m.Origin} {
+	for k, v := range m.OwnMetadata() {
 		if v != "" {
 			e.Metadata[m.About.Group+"/"+k] = v
 		}
