@@ -1,6 +1,7 @@
 package deliver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net"
@@ -8,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"github.com/truce-gitops/truce/internal/report/notify/payload"
 	"github.com/truce-gitops/truce/internal/source/transport"
@@ -30,7 +32,9 @@ func (d *Deliverer) publish(ctx context.Context, p Loaded, t payload.Target, q p
 	options := nats.GetDefaultOptions()
 	options.Url, options.Name, options.Timeout = q.URL, "truce", p.Timeout
 	options.AllowReconnect, options.IgnoreDiscoveredServers, options.SkipHostLookup = false, true, true
-	options.User, options.Password, options.Token = t.Login, t.Password, t.Token
+	if err := setNATSLogin(&options, p, t); err != nil {
+		return err
+	}
 	options.CustomDialer = natsDialer{ctx, transport.Dialer{Servers: d.Servers}}
 	options.AsyncErrorCB = ignoredErrors
 	if options.TLSConfig, err = transport.TLSConfig(certificatesOf(p)); err != nil {
@@ -52,6 +56,30 @@ func (d *Deliverer) publish(ctx context.Context, p Loaded, t payload.Target, q p
 	if err := conn.LastError(); err != nil { // a subject that the user may not publish on
 		return failure(err)
 	}
+	return nil
+}
+
+// setNATSLogin sets what the connection shows: user credentials or an nkey before a password, as in Flux.
+func setNATSLogin(o *nats.Options, p Loaded, t payload.Target) error {
+	creds, seed := p.SecretData["creds"], bytes.TrimSpace(p.SecretData["nkey"])
+	switch {
+	case len(bytes.TrimSpace(creds)) > 0:
+		if _, err := nkeys.ParseDecoratedUserNKey(creds); err != nil { // its words could quote the key
+			return &sendError{text: "the key creds of its Secret holds no user credentials: want a .creds file, with a JWT and the seed of a user"}
+		}
+		return nats.UserCredentialBytes(creds)(o)
+	case len(seed) > 0:
+		pair, err := nkeys.FromSeed(seed)
+		if err != nil {
+			return &sendError{text: "the key nkey of its Secret is no seed of an nkey"}
+		}
+		public, err := pair.PublicKey()
+		if err != nil {
+			return &sendError{text: "the key nkey of its Secret has no public key"}
+		}
+		return nats.Nkey(public, pair.Sign)(o)
+	}
+	o.User, o.Password, o.Token = t.Login, t.Password, t.Token
 	return nil
 }
 

@@ -10,8 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nkeys"
 
 	"github.com/truce-gitops/truce/internal/report/notify/deliver"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
@@ -25,6 +27,11 @@ func serveNATS(t *testing.T, config *tls.Config) string {
 		{Username: "CANARY-nats-user", Password: mailCanary, Permissions: &server.Permissions{Publish: &server.SubjectPermission{Allow: []string{"gitops.>"}}}},
 		{Username: "listener", Password: "listener"},
 	}
+	return startNATS(t, o)
+}
+
+func startNATS(t *testing.T, o *server.Options) string {
+	t.Helper()
 	s, err := server.NewServer(o)
 	if err != nil {
 		t.Fatal(err)
@@ -129,5 +136,87 @@ func checkHung(t *testing.T, p deliver.Loaded) {
 	d := deliver.Deliverer{Servers: here}
 	if err := d.SendOnce(t.Context(), p, contentOf("hello")); err == nil {
 		t.Error("it was taken")
+	}
+}
+
+// natsKey is a new nkey, its public part and its seed.
+func natsKey(t *testing.T, create func() (nkeys.KeyPair, error)) (pair nkeys.KeyPair, public string, seed []byte) {
+	t.Helper()
+	pair, err := create()
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err = pair.PublicKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seed, err = pair.Seed(); err != nil {
+		t.Fatal(err)
+	}
+	return pair, public, seed
+}
+
+// serveNATSByJWT starts a server that lets in the users of one account, and returns its host and port, and the credentials of a user.
+func serveNATSByJWT(t *testing.T) (host string, creds []byte) {
+	t.Helper()
+	operator, operatorKey, _ := natsKey(t, nkeys.CreateOperator)
+	account, accountKey, _ := natsKey(t, nkeys.CreateAccount)
+	_, userKey, seed := natsKey(t, nkeys.CreateUser)
+	trusted := jwt.NewOperatorClaims(operatorKey)
+	if _, err := trusted.Encode(operator); err != nil {
+		t.Fatal(err)
+	}
+	signedAccount, err := jwt.NewAccountClaims(accountKey).Encode(operator)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signedUser, err := jwt.NewUserClaims(userKey).Encode(account)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if creds, err = jwt.FormatUserConfig(signedUser, seed); err != nil {
+		t.Fatal(err)
+	}
+	accounts := &server.MemAccResolver{}
+	if err := accounts.Store(accountKey, signedAccount); err != nil {
+		t.Fatal(err)
+	}
+	o := &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, TrustedOperators: []*jwt.OperatorClaims{trusted}, AccountResolver: accounts}
+	return startNATS(t, o), creds
+}
+
+// TestANATSServerLetsInByKeys: user credentials (a JWT and a seed) go first, then an nkey, then a password, as in Flux.
+func TestANATSServerLetsInByKeys(t *testing.T) {
+	_, public, seed := natsKey(t, nkeys.CreateUser)
+	_, _, stranger := natsKey(t, nkeys.CreateUser)
+	byKey := startNATS(t, &server.Options{Host: "127.0.0.1", Port: server.RANDOM_PORT, NoLog: true, NoSigs: true, Nkeys: []*server.NkeyUser{{Nkey: public}}})
+	byJWT, creds := serveNATSByJWT(t)
+	for name, c := range map[string]struct {
+		at   string
+		data map[string]string
+		want string // empty for success
+	}{
+		"nkey":                     {byKey, map[string]string{"nkey": string(seed) + "\n"}, ""},
+		"nkey before password":     {byKey, map[string]string{"nkey": string(seed), "username": "u", "password": mailCanary}, ""},
+		"another nkey":             {byKey, map[string]string{"nkey": string(stranger)}, "Authorization Violation"},
+		"no seed":                  {byKey, map[string]string{"nkey": "CANARY-seed"}, "the key nkey of its Secret is no seed"},
+		"credentials":              {byJWT, map[string]string{"creds": string(creds)}, ""},
+		"credentials before nkey":  {byJWT, map[string]string{"creds": string(creds), "nkey": string(stranger)}, ""},
+		"no credentials":           {byJWT, map[string]string{"creds": "CANARY-creds"}, "the key creds of its Secret holds no user credentials"},
+		"a password where keys do": {byJWT, map[string]string{"username": "u", "password": mailCanary}, "Authorization Violation"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := natsProvider("nats://" + c.at)
+			p.SecretData = map[string][]byte{}
+			for key, value := range c.data {
+				p.SecretData[key] = []byte(value)
+			}
+			f := newFixture(t, here)
+			f.send("nats", p, "hello")
+			err := f.result()
+			if (err == nil) != (c.want == "") || err != nil && (!strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "CANARY") || strings.Contains(err.Error(), string(seed))) {
+				t.Errorf("%v, want %q", err, c.want)
+			}
+		})
 	}
 }
