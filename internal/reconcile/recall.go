@@ -17,9 +17,10 @@ func (r *appRun) recall(known, asked remedy.Attempts) remedy.Attempts {
 		return known
 	}
 	now := r.chart.stored[0].Memory.Attempts
-	if now != now.For(asked.Generation, asked.Version, asked.Config) {
+	if !now.AreFor(asked.Generation, asked.Version, asked.Config) {
 		return known
 	}
+	now.Version = asked.Version
 	if known = known.For(asked.Generation, asked.Version, asked.Config); now.All > known.All || known.Action == "" || r.isReset(r.app.Release.Reset) {
 		known = now
 	}

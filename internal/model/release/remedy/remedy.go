@@ -6,6 +6,8 @@
 // Not here: which action is next (decide/lifecycle).
 package remedy
 
+import "strings"
+
 // Remedy says what follows the failure of an action.
 type Remedy struct {
 	OnFailure OnFailure
@@ -95,10 +97,22 @@ type Attempts struct {
 	Action          string
 }
 
+// AreFor reports whether they are attempts of what is asked for now.
+func (a Attempts) AreFor(generation int64, version, config string) bool {
+	return a.Generation == generation && a.Config == config && isSameVersion(a.Version, version)
+}
+
 // For returns the attempts of what is asked for now: none has failed where that is something else.
 func (a Attempts) For(generation int64, version, config string) Attempts {
-	if a.Generation == generation && a.Version == version && a.Config == config {
+	if a.AreFor(generation, version, config) {
+		a.Version = version
 		return a
 	}
 	return Attempts{Generation: generation, Version: version, Config: config}
+}
+
+// isSameVersion compares the versions of two charts. Truce once left a "v" at the front of those that end with the digits of their source's revision, where
+// Flux has none: that makes no other version.
+func isSameVersion(a, b string) bool {
+	return a == b || strings.Contains(a, "+") && strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v")
 }
