@@ -39,6 +39,9 @@ type PrunePlan struct {
 	confirm string // the first object that asks for an agreement
 }
 
+// IsUnconfirmed reports whether an object asks for an agreement that there is not.
+func (s PrunePlan) IsUnconfirmed() bool { return s.confirm != "" }
+
 // KeepReason is why an object stays that Git no longer names.
 type KeepReason struct {
 	Why    string

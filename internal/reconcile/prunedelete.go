@@ -198,7 +198,7 @@ func (s *pruneRun) delete(ctx context.Context, entry inventory.Entry, target app
 }
 
 // judgeAgain reads an object once more, and judges it by the rules of the run. One that is still to be deleted comes back as failed without an error: it
-// has not been deleted yet. Of the plan of one object its Held is not looked at.
+// has not been deleted yet. Of the plan of one object its Held is not looked at, but for a confirmation that no object has asked for before.
 func (s *pruneRun) judgeAgain(ctx context.Context, entry inventory.Entry) deletion {
 	again, err := s.read(ctx, entry)
 	if errors.Is(err, live.ErrUnknownKind) {
@@ -210,8 +210,11 @@ func (s *pruneRun) judgeAgain(ctx context.Context, entry inventory.Entry) deleti
 	in := s.in
 	in.Gone = []decide.PruneCandidate{again.PruneCandidate}
 	out := deletion{end: deletionFailed, judged: &again, plan: decide.PlanPrune(in)}
-	if len(out.plan.Delete) == 0 {
+	switch {
+	case len(out.plan.Delete) == 0:
 		out.end = deletionStopped
+	case out.plan.IsUnconfirmed() && !s.plan.IsUnconfirmed() && !in.AppDeleted:
+		return deletion{end: deletionFailed, err: errors.New("it asks for a confirmation now")}
 	}
 	return out
 }

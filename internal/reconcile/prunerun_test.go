@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
@@ -80,7 +81,7 @@ func (s *shelf) engine(w apply.Writer, objectsAtOnce int) *Engine {
 		return optout.PruneRule{Key: "test/prune", Value: value, Effect: effect}
 	}
 	return NewEngine(Dependencies{
-		Live: s, Writer: w, Now: time.Now, PruneRules: optout.PruneRules{rule("never", optout.KeepUnlessEnd), rule("outlives", optout.OutliveApp)},
+		Live: s, Writer: w, Now: time.Now, PruneRules: optout.PruneRules{rule("never", optout.KeepUnlessEnd), rule("outlives", optout.OutliveApp), rule("confirm", optout.ConfirmPrune)},
 		ObjectsAtOnce: objectsAtOnce,
 	}, nil)
 }
@@ -105,6 +106,41 @@ func TestWhatChangesInMidPruneIsJudgedAsBefore(t *testing.T) {
 	}
 	if why := run.kept[stays.ID].Why; why == "" || run.isStillDue(stays.ID) {
 		t.Errorf("it stays because of %q, and is still due: %t", why, run.isStillDue(stays.ID))
+	}
+}
+
+// TestAConfirmationThatIsAskedForInMidPruneIsAwaited: the object stays, and the prune fails; an approval of what asked for it already holds.
+func TestAConfirmationThatIsAskedForInMidPruneIsAwaited(t *testing.T) {
+	for what, c := range map[string]struct {
+		before    map[string]any // annotations
+		confirmed bool
+		appGoes   bool
+		stays     bool
+	}{
+		"asked for in mid-prune": {stays: true},
+		"and confirmed":          {confirmed: true},
+		"and the app is deleted": {appGoes: true},
+		"asked for before":       {before: map[string]any{"test/prune": "confirm"}},
+	} {
+		s, e := newShelf()
+		asks := s.put("asks", c.before)
+		s.changes[asks.ID] = map[string]any{"test/prune": "confirm", "status": "new"}
+		a := pruned()
+		a.Deleting = c.appGoes
+		saved := inventory.Record{Entries: []inventory.Entry{asks}}
+		run := e.newPruneRun(a, 1)
+		run.in.Confirmed = c.confirmed
+		if c.before != nil {
+			looked := e.newPruneRun(a, 1)
+			if reasonOf(looked.execute(t.Context(), &inventory.Record{}, saved.Entries)) != report.PruneHeld {
+				t.Errorf("%s: it is not held", what)
+			}
+			run.in.Approved = looked.plan.Token
+		}
+		err := run.execute(t.Context(), &saved, saved.Entries)
+		if stays := len(s.deleted) == 0; stays != c.stays || (len(saved.Entries) > 0) != c.stays || (err != nil) != c.stays {
+			t.Errorf("%s: it stays: %v; the inventory has %v; %v", what, stays, saved.Entries, err)
+		}
 	}
 }
 
