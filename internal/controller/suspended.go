@@ -128,7 +128,7 @@ func heldVersion(of chartfile.Choice, revision string) string {
 	asked := of.From.Version
 	switch {
 	case !chartfile.IsExact(asked):
-		return version
+		return "=" + version // whichever form its tag has
 	case chartfile.IsSameVersion(chartfile.WithoutMetadata(asked), version):
 		return asked
 	case strings.HasPrefix(asked, "v"):

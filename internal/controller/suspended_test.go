@@ -260,7 +260,7 @@ func TestAHeldChartHasTheVersionOfTheRevision(t *testing.T) {
 		{"1.x", nil, "1.2.3", "1.2.3"},
 		{"1.x", nil, "1.2.3+build7", "1.2.3+build7"},
 		{"1.2.3+build7", nil, "1.2.3+build7", "1.2.3+build7"},
-		{"1.x", values, "1.2.3+4", "1.2.3"},
+		{"1.x", values, "1.2.3+4", "=1.2.3"}, // whether its tag has a v or not
 		{"1.2.3+build7", values, "1.2.3+4", "1.2.3+build7"},
 		{"v1.2.3+build7", values, "1.2.3+4", "v1.2.3+build7"},
 		{"1.3.0+build8", values, "1.2.3+4", "1.2.3"}, // asked for since it was suspended

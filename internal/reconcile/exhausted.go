@@ -28,7 +28,11 @@ var final = []report.Reason{report.ApplyFailed, report.HookFailed, report.Health
 // attemptKey is what an automated operation is about: what is brought out, and how.
 func (r *appRun) attemptKey() string {
 	a := r.asked
-	how, err := json.Marshal([]any{a.DefaultNamespace, a.Retry, a.Backoff, a.Prune, a.AllowEmpty, a.Policy, a.Account, a.Recreate})
+	about := []any{a.DefaultNamespace, a.Retry, a.Backoff, a.Prune, a.AllowEmpty, a.Policy, a.Account, a.Recreate}
+	if a.PruneRestraint.IsSet() {
+		about = append(about, a.PruneRestraint)
+	}
+	how, err := json.Marshal(about)
 	if err != nil {
 		how = nil // texts and numbers always encode
 	}

@@ -126,9 +126,9 @@ func (r *reading) account(at string, a projectServiceAccount) project.Account {
 	if len(content.IsDNS1123Subdomain(name)) > 0 || both && len(content.IsDNS1123Label(namespace)) > 0 {
 		r.Problem(at+".defaultServiceAccount", "want the name of a service account, or its namespace, a colon and its name, not %q", a.DefaultServiceAccount)
 	}
-	for field, pattern := range map[string]string{"server": a.Server, "namespace": a.Namespace} {
-		if _, err := glob.Compile(pattern, 0); err != nil {
-			r.Problem(at+"."+field, "%v", err)
+	for _, of := range []struct{ field, pattern string }{{"server", a.Server}, {"namespace", a.Namespace}} {
+		if _, err := glob.Compile(of.pattern, 0); err != nil {
+			r.Problem(at+"."+of.field, "%v", err)
 		}
 	}
 	return project.Account{Where: project.Destination{Server: a.Server, Namespace: a.Namespace}, Namespace: namespace, Name: name}

@@ -162,7 +162,7 @@ type App struct {
 	OwnFinalizer string
 	// GuardFinalizer is the finalizer that is put on the custom resource before anything is made; empty for none.
 	GuardFinalizer string
-	// EndHooks are the events at which hooks run when the app is deleted; none where all its objects stay then.
+	// EndHooks are the events at which hooks run when the app is deleted; none without the finalizer that asks for them.
 	EndHooks []hook.End
 
 	Prune policy.Prune

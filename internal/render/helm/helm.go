@@ -87,6 +87,7 @@ func (h Renderer) renderChart(ctx context.Context, r render.Request, asked *look
 		return render.Result{}, err
 	}
 	if r.Chart.Mode == release.Wanted && b.isReleased(newest) && r.Chart.Newest.Trust == release.Trusted && b.hasValuesFilesOf(newest) {
+		b.version = newest.Chart.Metadata.Version // by which secret values are found in it
 		return b.stored(ctx, newest)
 	}
 	return b.render(ctx, newest)

@@ -64,7 +64,9 @@ func setNATSLogin(o *nats.Options, p Loaded, t payload.Target) error {
 	creds, seed := p.SecretData["creds"], bytes.TrimSpace(p.SecretData["nkey"])
 	switch {
 	case len(bytes.TrimSpace(creds)) > 0:
-		if _, err := nkeys.ParseDecoratedUserNKey(creds); err != nil { // its words could quote the key
+		_, err := nkeys.ParseDecoratedUserNKey(creds)
+		token, noToken := nkeys.ParseDecoratedJWT(creds)
+		if err != nil || noToken != nil || strings.Count(token, ".") != 2 { // a seed alone would be sent as the JWT. Their words could quote the key
 			return &sendError{text: "the key creds of its Secret holds no user credentials: want a .creds file, with a JWT and the seed of a user"}
 		}
 		return nats.UserCredentialBytes(creds)(o)

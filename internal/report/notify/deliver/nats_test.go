@@ -202,6 +202,7 @@ func TestANATSServerLetsInByKeys(t *testing.T) {
 		"no seed":                  {byKey, map[string]string{"nkey": "CANARY-seed"}, "the key nkey of its Secret is no seed"},
 		"credentials":              {byJWT, map[string]string{"creds": string(creds)}, ""},
 		"credentials before nkey":  {byJWT, map[string]string{"creds": string(creds), "nkey": string(stranger)}, ""},
+		"a seed for credentials":   {byJWT, map[string]string{"creds": string(seed)}, "the key creds of its Secret holds no user credentials"},
 		"no credentials":           {byJWT, map[string]string{"creds": "CANARY-creds"}, "the key creds of its Secret holds no user credentials"},
 		"a password where keys do": {byJWT, map[string]string{"username": "u", "password": mailCanary}, "Authorization Violation"},
 	} {
