@@ -5,6 +5,7 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,9 +13,9 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 )
 
-type heldBy string
+type heldBy struct{ atomic.Value }
 
-func (h *heldBy) GetLeader() string { return string(*h) }
+func (h *heldBy) GetLeader() string { return h.Load().(string) }
 
 // TestAHolderThatWorksForOtherNamespacesIsWarnedOf: not another replica, an earlier version, or the process before in an update.
 func TestAHolderThatWorksForOtherNamespacesIsWarnedOf(t *testing.T) {
@@ -33,10 +34,11 @@ func TestAHolderThatWorksForOtherNamespacesIsWarnedOf(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log bytes.Buffer
 			s := standby{worksFor: teamA, lease: "truce-system/truce-controller", patience: 30 * time.Second, log: slog.New(slog.NewTextHandler(&log, nil))}
-			now := heldBy(c.holder)
+			var now heldBy
+			now.Store(c.holder)
 			s.watch(t.Context(), c.holder, &now)
 			if c.ends {
-				now = "another"
+				now.Store("another")
 			}
 			wait, stop := context.WithTimeout(t.Context(), time.Minute)
 			defer stop()
