@@ -80,7 +80,7 @@ func (all Rules) Of(git, live object.Object) Treatment {
 		}
 	}
 	for _, r := range all {
-		if r.Match == Selected && t.Effect != CreateOnly && t.Effect != MergeOnly && r.Objects.Matches(git) { // these leave as much, and more
+		if r.Match == Selected && t.Effect != CreateOnly && r.Objects.Matches(git) { // what is only created is left in any case
 			t.ask(mark{r, r.Key, true})
 		}
 	}

@@ -79,6 +79,8 @@ func TestWhatAnObjectAsksFor(t *testing.T) {
 		},
 		"a list in another case":                   {git: marked(nil, m{"b/options": "replace=true"}), want: Treatment{Remarks: []string{"annotation b/options: replace=true has no effect: no such value"}}},
 		"an object that the app selects":           {git: named("web", nil), want: Treatment{Effect: KeepDrift, Mark: "spec.left[0]"}},
+		"selected, and only to be created":         {git: named("web", m{"a/ssa": "IfNotPresent"}), want: Treatment{Effect: CreateOnly, Mark: "annotation a/ssa: IfNotPresent"}},
+		"selected, and to be merged":               {git: named("web", m{"a/ssa": "Merge"}), want: Treatment{Effect: KeepDrift, Mark: "spec.left[0]"}},
 		"an object that the app does not select":   {git: named("webs", nil)},
 		"selected, and the object asks for never":  {git: named("web", m{"a/ssa": "Ignore"}), want: Treatment{Effect: NeverApply, Mark: "annotation a/ssa: Ignore"}},
 		"selected, and paused on the live object":  {git: named("web", nil), live: marked(nil, m{"a/ssa": "Ignore"}), want: Treatment{Effect: NeverApply, Mark: "annotation a/ssa: Ignore", Paused: "a/ssa"}},
