@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
 	"path"
 	"slices"
@@ -288,7 +287,7 @@ func chartDirectory(files source.Tree, a app.App) (string, error) {
 	if a.Release.Packed {
 		return chartfile.DirectoryOf(files)
 	}
-	if info, err := fs.Stat(files, a.Path); err == nil && info.Mode().IsRegular() {
+	if chartfile.IsPackaged(files, a.Path) {
 		return a.Path, nil
 	}
 	return a.Path, layout.CheckDirectory(files, a.Path)

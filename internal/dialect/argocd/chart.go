@@ -7,12 +7,10 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
 )
 
 const ociScheme = "oci://"
-
-// chartLayer is the media type of a chart in a registry.
-const chartLayer = "application/vnd.cncf.helm.chart.content.v1.tar+gzip"
 
 // chartName is the last part of a chart's name: that of the directory in its archive. What is no name is the top of the source.
 func (s applicationSource) chartName() string {
@@ -68,7 +66,7 @@ func chartSpecOf(s applicationSource, revision string, secret map[string][]byte)
 	out := source.Spec{URL: s.RepoURL, Timeout: source.DefaultTimeout}
 	switch {
 	case s.isInRegistry():
-		out.Kind, out.MediaType, out.Whole, out.PlusTags = source.OCI, chartLayer, true, true
+		out.Kind, out.MediaType, out.Whole, out.PlusTags = source.OCI, chartfile.LayerType, true, true
 		out.URL = ociScheme + strings.TrimSuffix(strings.TrimPrefix(s.RepoURL, ociScheme), "/") + "/" + s.Chart
 		out.Insecure = string(secret["insecureOCIForceHttp"]) == "true"
 	case s.Chart != "":

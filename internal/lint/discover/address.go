@@ -11,6 +11,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/source/chartfile"
 )
 
 // ownAddresses is which addresses are this repository's.
@@ -203,12 +204,11 @@ func (t *finder) byPath(w *wanted) bool {
 
 // isBuildable reports whether a directory is at the path of an app, or what may be a packaged chart at that of a release.
 func (t *finder) isBuildable(a app.App) bool {
-	return t.isDirectory(a.Path) || a.Release != nil && t.isFile(a.Path)
+	return t.isDirectory(a.Path) || t.isPackaged(a, a.Path)
 }
 
-func (t *finder) isFile(name string) bool {
-	info, err := fs.Stat(t.files, name)
-	return err == nil && info.Mode().IsRegular()
+func (t *finder) isPackaged(a app.App, name string) bool {
+	return a.Release != nil && chartfile.IsPackaged(t.files, name)
 }
 
 func (t *finder) isDirectory(name string) bool {

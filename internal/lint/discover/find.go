@@ -251,8 +251,7 @@ func (t *finder) reportProgress(total int) {
 
 func (t *finder) unit(ctx context.Context, u *Unit) error {
 	for _, dir := range u.Paths() {
-		isPackaged := u.App.Release != nil && t.isFile(dir)
-		if info, err := fs.Stat(t.files, dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && !isPackaged {
+		if info, err := fs.Stat(t.files, dir); errors.Is(err, fs.ErrNotExist) || err == nil && !info.IsDir() && !t.isPackaged(u.App, dir) {
 			return fmt.Errorf("it is read at %s%s", dir, noDirectory)
 		}
 	}

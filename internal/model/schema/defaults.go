@@ -1,11 +1,10 @@
 package schema
 
 import (
-	"slices"
-
 	_ "embed"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 )
 

@@ -49,11 +49,8 @@ func loadChart(r render.Request) (*chartv2.Chart, error) {
 }
 
 func chartFiles(r render.Request) ([]*archive.BufferedFile, error) {
-	switch info, err := fs.Stat(r.Files, r.Path); {
-	case err == nil && info.Mode().IsRegular():
+	if chartfile.IsPackaged(r.Files, r.Path) {
 		return packagedFiles(r)
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return nil, err
 	}
 	switch _, err := fs.Stat(r.Files, path.Join(r.Path, chartFile)); {
 	case errors.Is(err, fs.ErrNotExist):

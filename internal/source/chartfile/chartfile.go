@@ -68,7 +68,7 @@ func DirectoryOf(files fs.FS) (string, error) {
 func ReadMetadata(files fs.FS, dir string) (Metadata, error) {
 	name := path.Join(dir, FileName)
 	read := readFile
-	if isPackaged(files, dir) {
+	if IsPackaged(files, dir) {
 		read = readPackaged
 	}
 	text, err := read(files, name)

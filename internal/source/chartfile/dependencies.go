@@ -104,7 +104,7 @@ type lock struct {
 // MissingDependencies returns the dependencies of the chart in dir that are not in its directory charts: as its lock file has them, where there is one.
 // A packaged chart is taken as it is, as in Flux.
 func MissingDependencies(files fs.FS, dir string) ([]Dependency, error) {
-	if isPackaged(files, dir) {
+	if IsPackaged(files, dir) {
 		return nil, nil
 	}
 	var of manifest
@@ -173,7 +173,7 @@ func checkDependencies(files fs.FS, dir string) error {
 
 // CheckAt returns why the chart in a directory is not the one that is meant; nil if it is.
 func (d Dependency) CheckAt(files fs.FS, dir string) error {
-	if isPackaged(files, dir) {
+	if IsPackaged(files, dir) {
 		return fmt.Errorf("%s is no directory: name the directory of the chart, or commit the packaged chart to charts/", dir)
 	}
 	meta, err := ReadMetadata(files, dir)

@@ -14,8 +14,8 @@ import (
 // mostUnpacked bounds the bytes of a packaged chart: Helm's own limit.
 const mostUnpacked = 100 << 20
 
-// isPackaged reports whether a file lies at the path of a chart in a source of files: what helm package has made, as Flux takes it, too.
-func isPackaged(files fs.FS, name string) bool {
+// IsPackaged reports whether a file lies at the path of a chart in a source of files: what helm package has made, as Flux takes it, too.
+func IsPackaged(files fs.FS, name string) bool {
 	info, err := fs.Stat(files, name)
 	return err == nil && info.Mode().IsRegular()
 }
