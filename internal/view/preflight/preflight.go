@@ -47,7 +47,7 @@ type Facts struct {
 	Clocks      []Clock
 	Git         Git
 	Overlaps    []Overlap
-	// SharedStates are Deployments of which one stands by for the other.
+	// SharedStates are Deployments that are in each other's way.
 	SharedStates []SharedState
 	Others       []Other
 	Apps         []App
@@ -97,7 +97,7 @@ type Overlap struct {
 	Namespaces    []string
 }
 
-// SharedState is a pair of Deployments of truce that work for different namespaces, and keep their state in one: by its Lease, one of them stands by.
+// SharedState is a pair of Deployments of truce that work for different namespaces, and keep their state in one.
 type SharedState struct{ First, Second, Namespace string }
 
 // Other is a controller that applies apps as well.
@@ -263,7 +263,7 @@ func overlaps(f Facts) []Finding {
 	for _, s := range f.SharedStates {
 		out = append(out, Finding{
 			checkOverlaps, Warning, s.Second,
-			"works for other namespaces than " + s.First + ", and has its state in namespace " + s.Namespace + ", too: they share a Lease, and only its holder works",
+			"works for other namespaces than " + s.First + ", and has its state in namespace " + s.Namespace + ", too: one of them stands by for the other, or each overwrites what the other keeps there",
 			"give each instance a --runtime-namespace of its own",
 		})
 	}

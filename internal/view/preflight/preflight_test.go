@@ -63,7 +63,7 @@ func TestEachFactHasItsFinding(t *testing.T) {
 		}, "warning other instances: works for the same namespaces as the instance of ConfigMap b/truce-controller (team-a): both write there"},
 		"one state for two": {func(f *preflight.Facts) {
 			f.SharedStates = []preflight.SharedState{{"Deployment a/truce", "Deployment b/truce", "truce-system"}}
-		}, "warning other instances: works for other namespaces than Deployment a/truce, and has its state in namespace truce-system, too: they share a Lease, and only its holder works"},
+		}, "warning other instances: works for other namespaces than Deployment a/truce, and has its state in namespace truce-system, too: one of them stands by for the other, or each overwrites what the other keeps there"},
 		"beside, observed": {func(f *preflight.Facts) {
 			f.Others = []preflight.Other{{"Flux", "Lease held"}}
 			installed(f).Observes = true
