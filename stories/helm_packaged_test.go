@@ -7,7 +7,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/testing/charttest"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // TestAPackagedChartMayLieInASourceOfFiles: what helm package has made, committed to Git, is installed by a HelmRelease and by a HelmChart, as by Flux. Files of
@@ -29,21 +28,17 @@ spec: {interval: 1h, chart: {spec: {chart: %s, valuesFiles: [prod.yaml], sourceR
 	release("broken", "./charts/broken.tgz")
 	w.chart("made", "chart: charts/web.tgz\nreconcileStrategy: Revision\nsourceRef: {kind: GitRepository, name: repo}")
 	w.chart("bad", "chart: charts/broken.tgz\nsourceRef: {kind: GitRepository, name: repo}")
-	says := func(name, want string) {
-		t.Helper()
-		w.await(w.Watch(t, configmaps, w.ns, name), func(o *unstructured.Unstructured) bool { return value(o, "k") == want })
-	}
 	w.releaseSays("web", "True", "with chart web@1.0.0")
-	says("web", "1.0.0 beside")
+	w.mapSays("web", "1.0.0 beside")
 	w.releaseSays("made", "True", "with chart web@1.0.0+"+w.repo.Head()[:12])
-	says("made", "1.0.0 values")
+	w.mapSays("made", "1.0.0 values")
 	w.releaseSays("broken", "False", "charts/broken.tgz: it is a file, and no chart that helm package has made: ")
 	w.sourceReason(helmCharts, "bad", "InvalidChartReference")
 
 	w.repo.Commit(map[string]string{"charts/web.tgz": packaged("1.1.0")}, "next version")
 	w.releaseSays("web", "True", "with chart web@1.1.0")
-	says("web", "1.1.0 beside")
-	says("made", "1.1.0 values")
+	w.mapSays("web", "1.1.0 beside")
+	w.mapSays("made", "1.1.0 values")
 	w.kubectl("patch", "configmap/web", "--type=merge", "-p", `{"data":{"k":"mine"}}`)
 	if code, out := w.command("diff", "helmrelease", "web"); code != 1 || !strings.Contains(out, `"1.1.0 beside" (Git) vs "mine" (live`) {
 		t.Errorf("truce diff: exit code %d, %s", code, out)

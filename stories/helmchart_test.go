@@ -30,6 +30,12 @@ spec: {interval: 1h, chartRef: {kind: HelmChart, name: %[1]s}}
 	w.t.Cleanup(w.removeApps)
 }
 
+// mapSays waits for the ConfigMap of a release.
+func (w *world) mapSays(release, want string) {
+	w.t.Helper()
+	w.await(w.Watch(w.t, configmaps, w.ns, release), func(o *unstructured.Unstructured) bool { return value(o, "k") == want })
+}
+
 // inDirectory are the files of a chart in a source of files.
 func inDirectory(dir, version string) string {
 	out := fmt.Sprintf("-- %s/Chart.yaml --\napiVersion: v2\nname: files\nversion: %s\n", dir, version)
@@ -52,12 +58,8 @@ func TestHelmChartsAreSourcesOfTheirOwn(t *testing.T) {
 	w.chart("revisions", "chart: ./charts/files\nreconcileStrategy: Revision\nsourceRef: {kind: GitRepository, name: fleet}")
 	w.chart("absent", "chart: charts/absent\nsourceRef: {kind: GitRepository, name: nowhere}")
 	w.chart("broken", "chart: charts/broken\nsourceRef: {kind: GitRepository, name: fleet}")
-	says := func(name, want string) {
-		t.Helper()
-		w.await(w.Watch(t, configmaps, w.ns, name), func(o *unstructured.Unstructured) bool { return value(o, "k") == want })
-	}
 	w.releaseSays("web", "True", "with chart web@1.0.0+1")
-	says("web", "1.0.0 prod")
+	w.mapSays("web", "1.0.0 prod")
 	w.releaseSays("files", "True", "with chart files@1.0.0")
 	w.releaseSays("revisions", "True", "with chart files@1.0.0+"+w.repo.Head()[:12])
 	w.sourceReason(helmCharts, "broken", "DependencyBuildError")
@@ -74,11 +76,11 @@ func TestHelmChartsAreSourcesOfTheirOwn(t *testing.T) {
 	w.repo.Commit(map[string]string{"charts/files/values.yaml": "from: commit\n"}, "same version")
 	w.releaseSays("web", "True", "with chart web@1.1.0+1")
 	w.releaseSays("revisions", "True", "with chart files@1.0.0+"+w.repo.Head()[:12])
-	says("revisions", "1.0.0 commit")
-	says("files", "1.0.0 values")
+	w.mapSays("revisions", "1.0.0 commit")
+	w.mapSays("files", "1.0.0 values")
 	w.repo.Commit(map[string]string{"charts/files/Chart.yaml": "apiVersion: v2\nname: files\nversion: 1.0.1\n"}, "next version")
 	w.releaseSays("files", "True", "with chart files@1.0.1")
-	says("files", "1.0.0 commit")
+	w.mapSays("files", "1.0.0 commit")
 
 	// one that is suspended stays; a request looks at its source, too
 	for _, args := range [][]string{{"suspend", "source", "chart", "web"}, {"resume", "source", "chart", "web"}, {"reconcile", "source", "chart", "web", "--with-source"}, {"reconcile", "helmrelease", "web", "--with-source"}} {
@@ -95,8 +97,8 @@ func TestHelmChartsAreSourcesOfTheirOwn(t *testing.T) {
 
 	w.patch(helmCharts, "web", map[string]any{"spec": map[string]any{"valuesFiles": []any{"other.yaml"}}}, "kubectl-edit")
 	w.sourceReason(helmCharts, "web", "ValuesFilesError")
-	says("web", "1.1.0 prod")
+	w.mapSays("web", "1.1.0 prod")
 	w.delete(gitRepositories, w.ns, "fleet")
 	w.sourceReason(helmCharts, "files", "SourceUnavailable")
-	says("files", "1.0.0 commit")
+	w.mapSays("files", "1.0.0 commit")
 }

@@ -63,11 +63,7 @@ func TestAChartOfAHelmRepositoryIsFollowed(t *testing.T) {
 	w.releaseOf("web", "chart: web\nversion: 1.x\nvaluesFiles: [values-prod.yaml, absent.yaml]\nignoreMissingValuesFiles: true\nsourceRef: {kind: HelmRepository, name: charts}")
 	w.releaseOf("other", "chart: other\nsourceRef: {kind: HelmRepository, name: charts}")
 	w.releaseSays("web", "True", "with chart web@1.0.0")
-	says := func(want string) {
-		t.Helper()
-		w.await(w.Watch(t, configmaps, w.ns, "web"), func(o *unstructured.Unstructured) bool { return value(o, "k") == want })
-	}
-	says("1.0.0 prod")
+	w.mapSays("web", "1.0.0 prod")
 	w.releaseSays("other", "False", "the index has no chart of that name")
 	if code, out := w.command("diff", "helmrelease", "web", "--version", "2.0.0-rc.1"); code != 1 || !strings.Contains(out, "would be made (upgrade), of chart web@2.0.0-rc.1") {
 		t.Errorf("truce diff --version: exit code %d, %s", code, out)
@@ -77,7 +73,7 @@ func TestAChartOfAHelmRepositoryIsFollowed(t *testing.T) {
 	r.Push("other", "0.1.0", webChart("0.1.0"))
 	w.releaseSays("web", "True", "with chart web@1.1.0")
 	w.releaseSays("other", "True", "with chart other@0.1.0")
-	says("1.1.0 prod")
+	w.mapSays("web", "1.1.0 prod")
 	if o := w.sourceReason(helmRepositories, "charts", "Succeeded"); !strings.Contains(fmt.Sprint(o.Object["status"]), "stored artifact: revision 'sha256:") {
 		t.Errorf("the status is %v", o.Object["status"])
 	}
@@ -88,7 +84,7 @@ func TestAChartOfAHelmRepositoryIsFollowed(t *testing.T) {
 	if o := w.sourceReason(helmRepositories, "charts", "Failed"); !strings.Contains(fmt.Sprint(o.Object["status"]), "to the credentials of Secret "+w.ns+"/login") {
 		t.Errorf("the status is %v", o.Object["status"])
 	}
-	says("1.1.0 prod")
+	w.mapSays("web", "1.1.0 prod")
 	if all := w.kubectl("get", "helmrepositories,helmreleases", "-o", "yaml"); strings.Contains(all, password) {
 		t.Error("a credential is in a status")
 	}

@@ -229,7 +229,7 @@ func TestWhatIsCreatedIsAnAppWithoutProblems(t *testing.T) {
 	}
 }
 
-const told = edited + `
+const reported = edited + `
 status:
   sync: {status: OutOfSync, revision: aaaa, comparedTo: {source: {repoURL: https://git.example/demo, path: app, targetRevision: main, futureField: {kept: yes}}, destination: {server: https://kubernetes.default.svc, namespace: grokdevops}}}
   health: {status: Degraded}
@@ -241,7 +241,7 @@ status:
 
 func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	at := time.Date(2026, 11, 21, 9, 0, 0, 0, time.UTC)
-	got := argocd.Commands{}.Summarize(given.Object(t, told))
+	got := argocd.Commands{}.Summarize(given.Object(t, reported))
 	want := dialect.Summary{
 		State: report.State{Sync: "OutOfSync", Health: health.Status{Code: "Degraded"}, Ready: "True", Reason: "Succeeded"},
 		End:   report.End{Reason: "Succeeded", Message: "done"}, Message: "done", Revision: "aaaa", HandledRequest: "token", Finished: true, Target: "main",
@@ -257,7 +257,7 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	fought := argocd.Commands{}.Summarize(given.Object(t, strings.Replace(told, "{type: SharedResourceWarning, message: shared,", "{type: FieldsContestedWarning, message: evidence,", 1)))
+	fought := argocd.Commands{}.Summarize(given.Object(t, strings.Replace(reported, "{type: SharedResourceWarning, message: shared,", "{type: FieldsContestedWarning, message: evidence,", 1)))
 	if fought.Contested != "evidence" {
 		t.Errorf("what is contested: %q", fought.Contested)
 	}
@@ -268,18 +268,18 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 		"an operation goes on":   {`, finishedAt: "2026-11-21T09:00:01Z"`, ""},
 		"a refresh is asked for": {"namespace: argocd}", "namespace: argocd, annotations: {argocd.argoproj.io/refresh: normal}}"},
 	} {
-		if (argocd.Commands{}).Summarize(given.Object(t, strings.Replace(told, change[0], change[1], 1))).Finished {
+		if (argocd.Commands{}).Summarize(given.Object(t, strings.Replace(reported, change[0], change[1], 1))).Finished {
 			t.Errorf("%s: it is settled", name)
 		}
 	}
-	if s := (argocd.Commands{}).Summarize(given.Object(t, strings.Replace(told, "https://git.example/demo, path", "https://me:hunter2@git.example/demo, path", 1))); strings.Contains(s.Lines[4].Text, "hunter2") {
+	if s := (argocd.Commands{}).Summarize(given.Object(t, strings.Replace(reported, "https://git.example/demo, path", "https://me:hunter2@git.example/demo, path", 1))); strings.Contains(s.Lines[4].Text, "hunter2") {
 		t.Errorf("a password is shown: %s", s.Lines[4].Text)
 	}
 }
 
 func FuzzEdit(f *testing.F) {
 	f.Add(edited, "/spec/replicas", "apps", 0)
-	f.Add(told, "x", "[", 9)
+	f.Add(reported, "x", "[", 9)
 	f.Add("spec: {syncPolicy: 3, sources: x, ignoreDifferences: {}}\nmetadata: {finalizers: 3}\nstatus: []", "x", "", -1)
 	f.Fuzz(func(t *testing.T, cr, pointer, group string, at int) {
 		var o object.Object
