@@ -163,7 +163,7 @@ func translate(err error, id object.ID) error {
 	switch {
 	case cluster.IsUnanswered(err):
 		return live.Unanswered(inWords(err, id))
-	case cluster.IsAbsent(err, id.Name):
+	case cluster.IsAbsent(err, id.Name) && !lacksNamespace(err, id):
 		return apply.ErrGone
 	case apierrors.IsConflict(err): // the caller reads and judges again
 		return refusal(err, id)
@@ -171,6 +171,12 @@ func translate(err error, id object.ID) error {
 		return live.Doubted(refusal(err, id))
 	}
 	return refusal(err, id)
+}
+
+// lacksNamespace reports whether "not found" is about the namespace of the object, which may have the object's name: so the server answers a create.
+func lacksNamespace(err error, id object.ID) bool {
+	var status apierrors.APIStatus
+	return id.Namespace != "" && errors.As(err, &status) && status.Status().Details != nil && status.Status().Details.Kind == "namespaces"
 }
 
 // refusal is an error that the server means.
