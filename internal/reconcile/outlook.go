@@ -14,6 +14,8 @@ func outlook(reason report.Reason, err error) live.Outlook {
 	switch {
 	case reason == report.ClusterFailed, reason == report.RecordFailed, reason == report.Remediated, errors.Is(err, live.ErrUnanswered), errors.As(err, &p):
 		return live.Passing
+	case errors.Is(err, errKeepsChanging): // by others, while truce tried for seconds
+		return live.Passing
 	case errors.Is(err, live.ErrDoubtful), errors.Is(err, live.ErrUnknownKind): // a kind is unknown by one 404, too
 		return live.Doubtful
 	case reason == report.RenderFailed && isTimeout(err): // the machine may have been busy

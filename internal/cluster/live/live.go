@@ -36,7 +36,7 @@ type Outlook string
 // The outlooks.
 const (
 	Lasting  Outlook = ""         // the same, until Git, the app or the cluster is changed
-	Passing  Outlook = "passing"  // the API server did not answer, which passes by itself
+	Passing  Outlook = "passing"  // it passes by itself: the API server did not answer, or others were writing the object
 	Doubtful Outlook = "doubtful" // the API server refused, as it also does by a fault of the moment: the same answer three times is believed
 )
 
