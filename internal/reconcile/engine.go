@@ -40,7 +40,7 @@ type Engine struct {
 	kindLists    kindLists
 	eras         int // how often the server's data went back
 
-	waiting   map[object.ID]asker // by object that another app still holds
+	waiting   map[object.ID]waiters // by object that another app still holds
 	listen    sync.Mutex
 	listeners map[chan struct{}]bool
 }
@@ -61,7 +61,7 @@ func NewEngine(p Dependencies, q Queue) *Engine {
 		p.History = &live.History{}
 	}
 	e := &Engine{
-		Dependencies: p, queue: q, objects: map[object.ID]*managedObject{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]asker{},
+		Dependencies: p, queue: q, objects: map[object.ID]*managedObject{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]waiters{},
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e

@@ -170,10 +170,10 @@ func TestTheAppThatWantsMoreHasTheObject(t *testing.T) {
 	if r, err := claims(named("creates", createsOnly)); r != nil || err != nil {
 		t.Errorf("that another app has it is a problem: %v", err)
 	}
-	if w := e.waiting[shared()]; w.app.Name != "other" {
+	if w := e.waiting[shared()][0]; w.app.Name != "other" {
 		t.Errorf("%s gets it next", w.app)
 	}
-	if got := e.sharedObjects(app.Key{Kind: "Kustomization", Namespace: "shop", Name: "keeps"}); len(got) != 1 || got[0].With.Name != "other" {
+	if got := e.sharedObjects(app.Key{Kind: "Kustomization", Namespace: "shop", Name: "keeps"}); len(got) != 2 || got[0].With.Name != "other" {
 		t.Errorf("its owner reports %v", got)
 	}
 }

@@ -16,8 +16,10 @@ import (
 // that another app owns already is refused here, before the first write, and reported by this app; the other app's own next report has it too.
 func (r *appRun) claimObjects(context.Context) error {
 	before := r.engine.sharedObjects(r.app.Key)
-	r.engine.forgetRefusals(r.app.Key)
 	left, taken, err := r.assignObjects()
+	if err == nil {
+		r.engine.endWaits(r.app.Key, namesOf(r.set))
+	}
 	r.engine.refreshRivals(before, r.engine.sharedObjects(r.app.Key))
 	for _, other := range taken { // its app reports that it has lost it; when the reconcile under way has ended, that app writes nothing more
 		r.engine.queue.EnqueueApp(other.ownedBy())
@@ -137,11 +139,12 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 	r = e.objects[id]
 	if r != nil && r.yieldsTo(by) {
 		delete(e.objects, id)
-		e.waiting[id] = asker{app: r.owner, hold: r.hold}
+		e.await(id, asker{app: r.owner, hold: r.hold})
 		r, taken = nil, r
 	}
 	defer e.mu.Unlock()
 	if r == nil {
+		e.waitsNoMore(id, by.app)
 		r = newManagedObject(id, by.app, memory)
 		r.hold = by.has()
 		e.objects[r.id] = r
@@ -158,13 +161,6 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 		return nil, nil, nil
 	}
 	return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; remove it from one of the two", id, r.owner)
-}
-
-// await has an object passed to an app when its owner releases it, unless another app waits that wants more with it. The caller holds mu.
-func (e *Engine) await(id object.ID, by asker) {
-	if other, ok := e.waiting[id]; !ok || other.hold <= by.hold {
-		e.waiting[id] = by
-	}
 }
 
 func (r *appRun) identities() []inventory.Entry {

@@ -224,38 +224,6 @@ func describeDifference(cached, fresh map[object.ID]bool) string {
 	return "a fresh render and the cached one are alike"
 }
 
-// passToWaiting reports whether another app has an object that this one has let go of, or asked for it. Who asked is remembered until its next run: what
-// comes of this one may not be stored, and then the next one must find the same.
-func (e *Engine) passToWaiting(id object.ID) bool {
-	e.mu.RLock()
-	next, waits := e.waiting[id]
-	_, taken := e.objects[id] // not by this app: it let go of its own when it registered
-	e.mu.RUnlock()
-	if waits && !taken {
-		e.queue.EnqueueApp(next.app)
-	}
-	return waits || taken
-}
-
-func (e *Engine) passAllToWaiting(let map[object.ID]string) {
-	for id := range let {
-		if !e.passToWaiting(id) {
-			e.forgetMemory(id)
-		}
-	}
-}
-
-// forgetRefusals forgets which objects an app was refused: its next run reports them again.
-func (e *Engine) forgetRefusals(key app.Key) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	for id, w := range e.waiting {
-		if w.app == key {
-			delete(e.waiting, id)
-		}
-	}
-}
-
 // dropObjects ends an app's ownership of objects, and returns when no reconcile of them is under way: what is about to be deleted must not be
 // created again by the event of its deletion. It returns the uids of the objects that truce applied.
 func (e *Engine) dropObjects(key app.Key, ids []object.ID) map[object.ID]string {
@@ -364,7 +332,7 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	e.mu.Unlock()
 	e.declareClaimants(key, nil)
 	before := e.sharedObjects(key)
-	e.forgetRefusals(key)
+	e.endWaits(key, nil)
 	e.refreshRivals(before, nil)
 	defer e.PeerChanged(key)
 	return e.dropObjects(key, ids)

@@ -266,22 +266,25 @@ func (e *Engine) sharedObjects(key app.Key) []report.Shared {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 	var out []report.Shared
-	for id, w := range e.waiting {
+	for id, all := range e.waiting {
 		rec := e.objects[id]
-		if rec == nil || w.hold == createsOnly {
+		if rec == nil {
 			continue
 		}
 		rec.mu.Lock()
 		holds := rec.owner
 		rec.mu.Unlock()
-		switch key {
-		case holds:
-			out = append(out, report.Shared{ID: id, With: w.app, Ours: true})
-		case w.app:
-			out = append(out, report.Shared{ID: id, With: holds})
+		for _, w := range all {
+			switch {
+			case w.hold == createsOnly:
+			case key == holds:
+				out = append(out, report.Shared{ID: id, With: w.app, Ours: true})
+			case key == w.app:
+				out = append(out, report.Shared{ID: id, With: holds})
+			}
 		}
 	}
-	slices.SortFunc(out, func(a, b report.Shared) int { return a.ID.Compare(b.ID) })
+	slices.SortStableFunc(out, func(a, b report.Shared) int { return a.ID.Compare(b.ID) })
 	return out
 }
 

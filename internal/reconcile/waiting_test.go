@@ -1,0 +1,99 @@
+package reconcile
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/render/desired"
+)
+
+// recalls is a store of memories that answers by a function.
+type recalls func() error
+
+func (recalls) Remember(object.ID, []byte)         {}
+func (r recalls) Recall(object.ID) ([]byte, error) { return nil, r() }
+
+// registers is the run of an app whose newest revision names some objects.
+func registers(e *Engine, name string, named ...object.ID) *appRun {
+	key := app.Key{Kind: "Kustomization", Namespace: "team", Name: name}
+	r := &appRun{engine: e, state: e.state(key), app: app.App{Key: key, Policy: policy.Policy{Mode: policy.Enforce}}}
+	for _, id := range named {
+		r.set.Objects = append(r.set.Objects, desired.Object{ID: id})
+	}
+	return r
+}
+
+func claims(t *testing.T, e *Engine, name string, named ...object.ID) {
+	t.Helper()
+	if err := registers(e, name, named...).claimObjects(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestAnAppThatWaitsForAnObjectWaitsWhileItRegistersAgain: a prune of the former owner deletes nothing that another app names, at no moment of that app's run,
+// and not where the run fails.
+func TestAnAppThatWaitsForAnObjectWaitsWhileItRegistersAgain(t *testing.T) {
+	recalled, fails := 0, error(nil)
+	e := NewEngine(Dependencies{}, nil)
+	claims(t, e, "owner", shared())
+	claims(t, e, "waits", shared())
+	claims(t, e, "owner") // it left Git
+	e.Memories = recalls(func() error {
+		recalled++
+		if !e.passToWaiting(shared()) {
+			t.Error("a prune would delete an object that another app names, whose run is registering it")
+		}
+		return fails
+	})
+	fails = errors.New("the journal cannot be read")
+	if err := registers(e, "waits", shared()).claimObjects(t.Context()); err == nil || !e.passToWaiting(shared()) {
+		t.Errorf("%v: the object is not passed to the app whose run has failed", err)
+	}
+	fails = nil
+	claims(t, e, "waits", shared())
+	if rec := e.lookup(shared()); recalled != 2 || rec == nil || rec.ownedBy().Name != "waits" || len(e.waiting) > 0 {
+		t.Errorf("recalled %d times; %v has it, %v wait", recalled, rec, e.waiting)
+	}
+}
+
+// TestEachAppThatNamesAnObjectWaitsForIt: when one of several no longer names it, the next one gets it.
+func TestEachAppThatNamesAnObjectWaitsForIt(t *testing.T) {
+	e := NewEngine(Dependencies{}, nil)
+	for _, name := range []string{"owner", "second", "third"} {
+		claims(t, e, name, shared())
+	}
+	if got := e.sharedObjects(app.Key{Kind: "Kustomization", Namespace: "team", Name: "owner"}); len(got) != 2 || got[0].With.Name != "second" {
+		t.Errorf("the owner reports %v", got)
+	}
+	claims(t, e, "third")
+	claims(t, e, "owner")
+	if !e.passToWaiting(shared()) {
+		t.Error("a prune deletes an object that another app names")
+	}
+	claims(t, e, "second")
+	if e.passToWaiting(shared()) {
+		t.Error("an object stays that no app names")
+	}
+}
+
+func TestTheAppThatWantsMostOfAnObjectIsTheNext(t *testing.T) {
+	named := func(name string, how hold) asker { return asker{app: app.Key{Name: name}, hold: how} }
+	var w waiters
+	for _, by := range []asker{named("a", createsOnly), named("b", keeps), named("c", keeps), named("a", createsOnly), named("b", keeps)} {
+		w = w.with(by)
+	}
+	if len(w) != 3 || w[0].app.Name != "b" || w[1].app.Name != "c" {
+		t.Errorf("they wait as %v", w)
+	}
+	if w = w.with(named("b", createsOnly)); w[0].app.Name != "c" || w[2].app.Name != "b" {
+		t.Errorf("one that wants less than before waits as %v", w)
+	}
+	e := NewEngine(Dependencies{}, nil)
+	if _, _, err := e.claimObject(shared(), named("a", keeps), fight.Memory{}); err != nil || len(e.waiting) > 0 {
+		t.Errorf("%v: %v wait", err, e.waiting)
+	}
+}
