@@ -24,6 +24,8 @@ type PruneCandidate struct {
 	Inherited bool
 	// Denied is why the app may not delete it, as its project says; empty where it may.
 	Denied string
+	// NamedBy is another app that has it or is about to, and has not put its own mark on it yet; empty for none.
+	NamedBy string
 }
 
 // PrunePlan is what to do about all objects that left Git.
@@ -142,6 +144,10 @@ func (s *PrunePlan) sort(in PruneInput, g PruneCandidate) {
 	kept, isKept := in.Rules.Find(g.Live, optout.Keep)
 	unlessEnd, isKeptUnlessEnd := in.keptUnlessEnd(g.Live)
 	switch {
+	case g.NamedBy != "" && in.AppDeleted:
+		s.Forget = append(s.Forget, g.ID)
+	case g.NamedBy != "":
+		s.Keep[g.ID] = KeepReason{Why: g.NamedBy + " names it too"}
 	case in.Policy != policy.PruneDelete, in.Rules == nil:
 		s.Keep[g.ID] = KeepReason{Why: "pruning is off", Counts: in.countingOf(g.Live)}
 	case g.Denied != "" && in.AppDeleted: // as in Argo CD: it outlives the app

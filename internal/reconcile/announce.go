@@ -10,14 +10,15 @@ import (
 )
 
 // announceObjects asks for the objects that the revision names and this app does not have, before the app's dependencies are ready: a prune that waits for
-// the app can go on then, and leaves those to it. It renders only where a prune waits. A revision that cannot be rendered asks for nothing, as that of
-// an app whose run fails; an error that may pass is returned.
+// the app can go on then, and leaves those to it. It renders only where a prune waits, and where it has asked for those of the revision before: what this one
+// does not name is asked for no more. A revision that cannot be rendered withdraws nothing, as that of an app whose run fails; an error that may pass
+// is returned.
 func (r *appRun) announceObjects(ctx context.Context) error {
 	at := admittedKey(r.app, r.artifact.Revision)
 	r.state.mu.Lock()
-	known := r.state.announced == at
+	before := r.state.announced
 	r.state.mu.Unlock()
-	if known || !r.engine.peers.anyWaits() {
+	if before == at || before == "" && !r.engine.peers.anyWaits() {
 		return nil
 	}
 	look := *r
@@ -34,6 +35,9 @@ func (r *appRun) announceObjects(ctx context.Context) error {
 	}
 	for _, o := range look.set.Objects {
 		r.engine.askFor(look.asks(o), o.ID)
+	}
+	if err == nil {
+		r.engine.endWaits(r.app.Key, namesOf(look.set))
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()

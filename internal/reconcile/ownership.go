@@ -49,6 +49,7 @@ func (r *appRun) assignObjects() (left []object.ID, taken []*managedObject, err 
 	}
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
+	r.state.announced = ""
 	r.beginChanges()
 	wanted := map[object.ID]bool{}
 	early := r.engine.early.take(desired.PartOfValue(r.app.Key))
@@ -145,6 +146,9 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 	defer e.mu.Unlock()
 	if r == nil {
 		e.waitsNoMore(id, by.app)
+		if e.passing[id] == by.app {
+			delete(e.passing, id)
+		}
 		r = newManagedObject(id, by.app, memory)
 		r.hold = by.has()
 		e.objects[r.id] = r

@@ -62,6 +62,9 @@ func (e *Engine) PeerChanged(key app.Key) {
 	for _, waiter := range e.holders.take(key) {
 		e.queue.EnqueueApp(waiter)
 	}
+	for _, former := range e.takePassed() {
+		e.queue.EnqueueApp(former)
+	}
 	e.handoverChanged(blocker{app: key})
 }
 

@@ -329,6 +329,7 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	s.mu.Unlock()
 	e.mu.Lock()
 	delete(e.apps, key)
+	maps.DeleteFunc(e.passing, func(_ object.ID, from app.Key) bool { return from == key })
 	e.mu.Unlock()
 	e.declareClaimants(key, nil)
 	before := e.sharedObjects(key)

@@ -31,7 +31,10 @@ func (s *pruneRun) read(ctx context.Context, entry inventory.Entry) (candidate, 
 	if s.denied != nil {
 		return candidate{}, s.denied
 	}
-	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
+	gvk, namedBy := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}, ""
+	if other, named := s.engine.namedBy(entry.ID, s.app); named {
+		namedBy = other.String()
+	}
 	o, err := s.access.Live.Get(ctx, gvk, entry.ID)
 	if errors.Is(err, live.ErrNotFound) {
 		o, err = nil, nil
@@ -40,7 +43,7 @@ func (s *pruneRun) read(ctx context.Context, entry inventory.Entry) (candidate, 
 		return candidate{}, fmt.Errorf("read %s: %w", entry.ID, err)
 	}
 	c := candidate{
-		PruneCandidate: decide.PruneCandidate{ID: entry.ID, UID: entry.UID, Live: o, Denied: s.bound.ProjectRefusal(entry.ID)},
+		PruneCandidate: decide.PruneCandidate{ID: entry.ID, UID: entry.UID, Live: o, Denied: s.bound.ProjectRefusal(entry.ID), NamedBy: namedBy},
 		entry:          entry,
 		target:         apply.Target{GVK: gvk, ID: entry.ID, UID: o.UID(), ResourceVersion: o.ResourceVersion(), Propagation: s.propagation},
 		wave:           optout.PlaceOf(o, s.waveKeys),
@@ -64,7 +67,8 @@ func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide
 	return c.PruneCandidate, err
 }
 
-// readCandidates takes in what the run is to judge. An entry whose kind is not served any more cannot be deleted, and stays in the inventory.
+// readCandidates takes in what the run is to judge. An entry whose kind is not served any more cannot be deleted, and stays in the inventory; so does one that
+// this app cannot read and another one names.
 func (s *pruneRun) readCandidates(ctx context.Context, entries []inventory.Entry) error {
 	read := make([]candidate, len(entries))
 	var g errgroup.Group
@@ -73,7 +77,7 @@ func (s *pruneRun) readCandidates(ctx context.Context, entries []inventory.Entry
 		g.Go(func() error {
 			var err error
 			read[i], err = s.read(ctx, entry)
-			if errors.Is(err, live.ErrUnknownKind) {
+			if _, named := s.engine.namedBy(entry.ID, s.app); named || errors.Is(err, live.ErrUnknownKind) {
 				return nil
 			}
 			return err
@@ -83,7 +87,7 @@ func (s *pruneRun) readCandidates(ctx context.Context, entries []inventory.Entry
 		return err
 	}
 	for i, c := range read {
-		if c.ID == entries[i].ID { // else its kind is unknown
+		if c.ID == entries[i].ID { // else it was not read
 			s.take(c)
 			s.in.Gone = append(s.in.Gone, c.PruneCandidate)
 		}
@@ -173,7 +177,7 @@ const (
 func (s *pruneRun) delete(ctx context.Context, entry inventory.Entry, target apply.Target) deletion {
 	out := deletion{end: deletionFailed}
 	for stale := range maxTries {
-		if s.engine.passToWaiting(entry.ID) {
+		if s.isPassed(entry.ID) {
 			out.end = deletionPassed
 			return out
 		}
@@ -229,13 +233,20 @@ func (s *pruneRun) takeEnd(id object.ID, d deletion) error {
 	case deletionDone:
 		s.noteDeleted(id)
 	case deletionPassed:
-		s.handedOver = append(s.handedOver, id)
+		if s.spare(id); s.in.AppDeleted {
+			s.forget = append(s.forget, id)
+		}
 	case deletionStopped:
 		maps.Copy(s.kept, d.plan.Keep)
-		s.plan.Delete = slices.DeleteFunc(slices.Clone(s.plan.Delete), func(other object.ID) bool { return other == id })
+		s.spare(id)
 	case deletionUnserved, deletionFailed:
 	}
 	return d.err
+}
+
+// spare takes an object out of what is to be deleted.
+func (s *pruneRun) spare(id object.ID) {
+	s.plan.Delete = slices.DeleteFunc(slices.Clone(s.plan.Delete), func(other object.ID) bool { return other == id })
 }
 
 // noteDeleted takes in that an object was deleted.

@@ -22,24 +22,23 @@ import (
 
 // pruneRun is one judgement of what left Git, and what came of it.
 type pruneRun struct {
-	engine     *Engine
-	app        app.Key
-	bound      app.App // by its project
-	revision   string  // which no longer has them; empty where that is not why they are deleted
-	why        string  // they are deleted
-	from       policy.Adoption
-	access     tenancy.Access // of the app's account
-	denied     error          // there is no such access
-	in         decide.PruneInput
-	plan       decide.PrunePlan
-	entries    map[object.ID]inventory.Entry
-	targets    map[object.ID]apply.Target
-	waveKeys   []string
-	waves      map[object.ID]int // of what is there, by its annotations
-	forget     []object.ID       // what the inventory may forget, and what is remembered of it
-	handedOver []object.ID       // what the inventory may forget because another app has it now
-	deleted    []inventory.Entry
-	kept       map[object.ID]decide.KeepReason
+	engine   *Engine
+	app      app.Key
+	bound    app.App // by its project
+	revision string  // which no longer has them; empty where that is not why they are deleted
+	why      string  // they are deleted
+	from     policy.Adoption
+	access   tenancy.Access // of the app's account
+	denied   error          // there is no such access
+	in       decide.PruneInput
+	plan     decide.PrunePlan
+	entries  map[object.ID]inventory.Entry
+	targets  map[object.ID]apply.Target
+	waveKeys []string
+	waves    map[object.ID]int // of what is there, by its annotations
+	forget   []object.ID       // what the inventory may forget, and what is remembered of it
+	deleted  []inventory.Entry
+	kept     map[object.ID]decide.KeepReason
 	// propagation is what becomes of the dependents of what is deleted.
 	propagation hook.Propagation
 	awaits      bool // what is deleted stays in the inventory until it is gone
@@ -109,20 +108,28 @@ func (e *Engine) PruneCandidates(ctx context.Context, a app.App, left []inventor
 
 // execute judges and deletes entries of an app's inventory, and takes out of it what is gone. What came of it stands in s.
 func (s *pruneRun) execute(ctx context.Context, saved *inventory.Record, left []inventory.Entry) error {
-	e := s.engine
-	var mine []inventory.Entry
-	for _, entry := range left {
-		if e.passToWaiting(entry.ID) {
-			s.handedOver = append(s.handedOver, entry.ID)
-			continue
-		}
-		mine = append(mine, entry)
+	if err := s.judge(ctx, left); err != nil {
+		return err
 	}
-	if err := s.readCandidates(ctx, mine); err != nil {
+	return s.carryOut(ctx, saved)
+}
+
+// judge reads what is there under entries of an app's inventory, and plans what becomes of it. What another app names is left to that one.
+func (s *pruneRun) judge(ctx context.Context, left []inventory.Entry) error {
+	for _, entry := range left {
+		s.isPassed(entry.ID)
+	}
+	if err := s.readCandidates(ctx, left); err != nil {
 		return &stageError{report.PruneFailed, err}
 	}
 	s.plan = decide.PlanPrune(s.in)
 	s.kept = s.plan.Keep
+	return nil
+}
+
+// carryOut deletes what is planned, and takes out of the inventory what is gone.
+func (s *pruneRun) carryOut(ctx context.Context, saved *inventory.Record) error {
+	e := s.engine
 	if s.plan.Held == "" {
 		e.announceEnds(s.plan.Delete)
 	}
@@ -130,9 +137,17 @@ func (s *pruneRun) execute(ctx context.Context, saved *inventory.Record, left []
 	for _, id := range s.forget {
 		e.forgetMemory(id)
 	}
-	*saved = inventory.RemoveEntries(*saved, append(s.forget, s.handedOver...))
+	*saved = inventory.RemoveEntries(*saved, s.forget)
 	saved.Guard = s.guardAfter(saved.Guard, e.Now())
 	return swept
+}
+
+// isPassed reports whether another app has an object, or asked for it. The record of an app that ends waits for none.
+func (s *pruneRun) isPassed(id object.ID) bool {
+	if s.in.AppDeleted {
+		return s.engine.passToWaiting(id, app.Key{})
+	}
+	return s.engine.passToWaiting(id, s.app)
 }
 
 // isStillDue reports whether the object waits for approval, or for what is deleted before it.

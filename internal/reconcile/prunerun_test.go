@@ -163,8 +163,8 @@ func TestAHandOverOutlivesAPruneThatFails(t *testing.T) {
 	if diff := cmp.Diff([]string{"b"}, s.deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
-	if len(saved.Entries) > 0 {
-		t.Errorf("the inventory has %v", saved.Entries)
+	if len(saved.Entries) != 1 || saved.Entries[0].ID != passed.ID {
+		t.Errorf("the inventory has %v, want what the other app has not applied yet", saved.Entries)
 	}
 }
 

@@ -52,22 +52,54 @@ func (e *Engine) endWaits(key app.Key, named map[object.ID]bool) {
 	}
 }
 
-// passToWaiting reports whether another app has an object that this one has released, or asked for it. Who asked is remembered until its next run: what
-// comes of this one may not be stored, and then the next one must find the same.
-func (e *Engine) passToWaiting(id object.ID) bool {
-	e.mu.RLock()
-	next := e.waiting[id]
-	_, taken := e.objects[id] // not by this app: it released its own when it registered
-	e.mu.RUnlock()
-	if len(next) > 0 && !taken {
+// passToWaiting reports whether another app has an object that this one has released, or asked for it. Who asked is remembered until its next run. The
+// inventory of this app has the object until the other one has applied it, or no longer names it: that enqueues this app. An app that ends has none.
+func (e *Engine) passToWaiting(id object.ID, from app.Key) bool {
+	e.mu.Lock()
+	next, rec := e.waiting[id], e.objects[id] // not this app's: it released its own when it registered
+	passed, known := len(next) > 0 || rec != nil, from != app.Key{} && e.passing[id] == from
+	if delete(e.passing, id); passed && from != (app.Key{}) && (rec == nil || !rec.isApplied()) {
+		e.passing[id] = from
+	}
+	e.mu.Unlock()
+	if passed && rec == nil && !known {
 		e.queue.EnqueueApp(next[0].app)
 	}
-	return len(next) > 0 || taken
+	return passed
+}
+
+// namedBy returns the app that has an object, or is the next to have it; false where no app but this one names it.
+func (e *Engine) namedBy(id object.ID, but app.Key) (app.Key, bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	if rec := e.objects[id]; rec != nil {
+		owner := rec.ownedBy()
+		return owner, owner != but
+	}
+	if next := e.waiting[id].without(but); len(next) > 0 {
+		return next[0].app, true
+	}
+	return app.Key{}, false
+}
+
+// takePassed returns the apps whose inventories have objects that another one has applied by now, or that no other one names any more.
+func (e *Engine) takePassed() []app.Key {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var out []app.Key
+	for id, from := range e.passing {
+		rec := e.objects[id]
+		if rec == nil && len(e.waiting[id]) == 0 || rec != nil && (rec.isApplied() || rec.ownedBy() == from) {
+			delete(e.passing, id)
+			out = append(out, from)
+		}
+	}
+	return out
 }
 
 func (e *Engine) passAllToWaiting(released map[object.ID]string) {
 	for id := range released {
-		if !e.passToWaiting(id) {
+		if !e.passToWaiting(id, app.Key{}) {
 			e.forgetMemory(id)
 		}
 	}

@@ -2,8 +2,10 @@ package reconcile
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
+	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/decide/fight"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -44,13 +46,13 @@ func TestAnAppThatWaitsForAnObjectWaitsWhileItRegistersAgain(t *testing.T) {
 	claims(t, e, "owner") // it left Git
 	e.Memories = recalls(func() error {
 		recalled++
-		if !e.passToWaiting(shared()) {
+		if !e.passToWaiting(shared(), app.Key{}) {
 			t.Error("a prune would delete an object that another app names, whose run is registering it")
 		}
 		return fails
 	})
 	fails = errors.New("the journal cannot be read")
-	if err := registers(e, "waits", shared()).claimObjects(t.Context()); err == nil || !e.passToWaiting(shared()) {
+	if err := registers(e, "waits", shared()).claimObjects(t.Context()); err == nil || !e.passToWaiting(shared(), app.Key{}) {
 		t.Errorf("%v: the object is not passed to the app whose run has failed", err)
 	}
 	fails = nil
@@ -71,11 +73,11 @@ func TestEachAppThatNamesAnObjectWaitsForIt(t *testing.T) {
 	}
 	claims(t, e, "third")
 	claims(t, e, "owner")
-	if !e.passToWaiting(shared()) {
+	if !e.passToWaiting(shared(), app.Key{}) {
 		t.Error("a prune deletes an object that another app names")
 	}
 	claims(t, e, "second")
-	if e.passToWaiting(shared()) {
+	if e.passToWaiting(shared(), app.Key{}) {
 		t.Error("an object stays that no app names")
 	}
 }
@@ -95,5 +97,84 @@ func TestTheAppThatWantsMostOfAnObjectIsTheNext(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
 	if _, _, err := e.claimObject(shared(), named("a", keeps), fight.Memory{}); err != nil || len(e.waiting) > 0 {
 		t.Errorf("%v: %v wait", err, e.waiting)
+	}
+}
+
+// TestWhatAnotherAppOnlyWaitsForStaysInTheInventory until that one has put its mark on it: if it never does, and no longer names it, it is pruned after all.
+func TestWhatAnotherAppOnlyWaitsForStaysInTheInventory(t *testing.T) {
+	for ends, c := range map[string]struct {
+		end     func(*shelf, *Engine, inventory.Entry)
+		deleted []string
+		forgets bool
+	}{
+		"it has applied it": {func(s *shelf, e *Engine, moves inventory.Entry) {
+			claims(t, e, "next", moves.ID)
+			s.objects[moves.ID].Metadata()["labels"] = map[string]any{object.PartOf: "team.next"}
+			e.lookup(moves.ID).state.phase = applied
+		}, nil, true},
+		"it has it, and did not need to apply it": {func(_ *shelf, e *Engine, moves inventory.Entry) {
+			claims(t, e, "next", moves.ID)
+			e.lookup(moves.ID).state.phase = applied
+		}, nil, false},
+		"its next revision does not name it": {func(_ *shelf, e *Engine, _ inventory.Entry) { claims(t, e, "next") }, []string{"moves"}, true},
+		"it had it, and its next revision does not name it": {func(_ *shelf, e *Engine, moves inventory.Entry) {
+			claims(t, e, "next", moves.ID)
+			claims(t, e, "next")
+		}, []string{"moves"}, true},
+		"it is gone": {func(_ *shelf, e *Engine, _ inventory.Entry) {
+			e.dropApp(app.Key{Kind: "Kustomization", Namespace: "team", Name: "next"})
+		}, []string{"moves"}, true},
+	} {
+		t.Run(ends, func(t *testing.T) {
+			s, e := newShelf()
+			moves := s.put("moves", nil)
+			enqueued := map[string]int{}
+			e.queue = queueFuncs{app: func(key app.Key) { enqueued[key.Name]++ }}
+			e.askFor(asker{app: app.Key{Kind: "Kustomization", Namespace: "team", Name: "next"}, hold: keeps}, moves.ID)
+			saved := inventory.Record{Entries: []inventory.Entry{moves}}
+			prune := func() *pruneRun {
+				run := e.newPruneRun(pruned(), 1)
+				if err := run.execute(t.Context(), &saved, saved.Entries); err != nil {
+					t.Fatal(err)
+				}
+				return run
+			}
+			for range 3 {
+				if kept := prune().kept[moves.ID]; kept.Why == "" || kept.Counts != "" {
+					t.Errorf("it stays because of %q, and counts as %q", kept.Why, kept.Counts)
+				}
+				e.PeerChanged(app.Key{Name: "another"})
+			}
+			if len(saved.Entries) != 1 || enqueued["next"] != 1 || enqueued[prunedApp] != 0 {
+				t.Fatalf("the inventory has %v, enqueued: %v", saved.Entries, enqueued)
+			}
+			c.end(s, e, moves)
+			e.PeerChanged(app.Key{Kind: "Kustomization", Namespace: "team", Name: "next"})
+			if enqueued[prunedApp] != 1 {
+				t.Errorf("enqueued: %v", enqueued)
+			}
+			if prune(); !slices.Equal(s.deleted, c.deleted) || (len(saved.Entries) == 0) != c.forgets {
+				t.Errorf("deleted %v, want %v; the inventory has %v", s.deleted, c.deleted, saved.Entries)
+			}
+			for range 3 { // two apps do not enqueue each other without an end
+				prune()
+				e.PeerChanged(app.Key{Kind: "Kustomization", Namespace: "team", Name: "next"})
+			}
+			if enqueued[prunedApp] != 1 || enqueued["next"] != 1 {
+				t.Errorf("enqueued: %v", enqueued)
+			}
+		})
+	}
+}
+
+// TestWhatAnotherAppNamesFailsNoPrune that this app may not read any more: it may have moved for that reason.
+func TestWhatAnotherAppNamesFailsNoPrune(t *testing.T) {
+	s, e := newShelf()
+	moves, leaves := s.put("moves", nil), s.put("leaves", nil)
+	s.broken[moves.ID] = errors.New("forbidden")
+	claims(t, e, "next", moves.ID)
+	saved := inventory.Record{Entries: []inventory.Entry{leaves, moves}}
+	if err := e.newPruneRun(pruned(), 2).execute(t.Context(), &saved, saved.Entries); err != nil || !slices.Equal(s.deleted, []string{"leaves"}) || len(saved.Entries) != 1 {
+		t.Errorf("%v: deleted %v, the inventory has %v", err, s.deleted, saved.Entries)
 	}
 }
