@@ -9,6 +9,7 @@ package decrypt
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
@@ -117,7 +118,18 @@ func (t *tree) object(o render.Object) error {
 	if err := t.secretData(o.Data); err != nil {
 		return at(err)
 	}
+	if holdsEncryptedValues(o.Data) {
+		return at(fmt.Errorf("%s is still encrypted after the build: its keys are the lines of a dotenv file that SOPS has encrypted, which is decrypted only "+
+			"if a secretGenerator of a kustomization names the file; annotate it with %s: disabled to apply it as it is", o.Data.ShownID(), disabledKey))
+	}
 	return nil
+}
+
+// holdsEncryptedValues reports whether the keys of a Secret are the lines of an encrypted dotenv file, with the MAC. No program can decrypt these one by one.
+func holdsEncryptedValues(o object.Object) bool {
+	text, _ := o.At("data", "sops_mac").(string)
+	mac, err := base64.StdEncoding.DecodeString(text)
+	return err == nil && sops.IsEncryptedValue(string(mac))
 }
 
 // markSensitive marks the fields in which two builds differ that are the same but for what was encrypted.
@@ -181,10 +193,11 @@ func renameDocument(v any, names map[string]string) any {
 // ErrEncrypted is the cause where an app has encrypted objects and no keys for them.
 var ErrEncrypted = errors.New("is SOPS encrypted, configuring decryption is required for this secret to be reconciled: set spec.decryption")
 
-// CheckPlain refuses Secrets that are encrypted, of an app without decryption, as Flux does.
+// CheckPlain refuses Secrets that are encrypted, of an app without decryption, as Flux does. Unlike Flux it refuses those, too, that a secretGenerator has
+// made of an encrypted dotenv file.
 func CheckPlain(objects []render.Object) error {
 	for _, o := range objects {
-		if redact.IsSecret(o.Data.ID()) && o.Data["sops"] != nil {
+		if redact.IsSecret(o.Data.ID()) && (o.Data["sops"] != nil || holdsEncryptedValues(o.Data) && !isDisabled(o.Data)) {
 			return &render.Error{File: o.File, Line: o.Line, Err: fmt.Errorf("%s %w", o.Data.ShownID(), ErrEncrypted)}
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/truce-gitops/truce/internal/model/overlay"
 	"github.com/truce-gitops/truce/internal/render"
 	"github.com/truce-gitops/truce/internal/render/decrypt"
 	"github.com/truce-gitops/truce/internal/render/keys"
@@ -134,6 +135,37 @@ func TestEachFileOfABuildIsDecrypted(t *testing.T) {
 	}
 }
 
+// TestFilesOfComponentsThatTheAppAddsAreDecrypted as those that its kustomization names, and those of a configMapGenerator stay as they are.
+func TestFilesOfComponentsThatTheAppAddsAreDecrypted(t *testing.T) {
+	k := sopstest.NewKey(t)
+	component := "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nsecretGenerator:\n- name: generated\n  envs: [values.env]\n  files: [blob.yaml]\n" +
+		"configMapGenerator:\n- name: sealed\n  files: [sealed.yaml]\n"
+	texts := map[string]string{
+		"app/config.yaml": configText, "component/kustomization.yaml": component,
+		"component/values.env": k.Dotenv(t, "USER=c4n4ry-env\n"), "component/blob.yaml": k.YAML(t, "", "token: c4n4ry-file\n"),
+		"component/sealed.yaml": k.YAML(t, "", "a: c4n4ry-sealed\n"),
+	}
+	for _, top := range []string{"", "resources: [config.yaml]\n"} {
+		if top != "" {
+			texts["app/kustomization.yaml"] = top
+		}
+		request := render.Request{Files: given.FilesOf(texts), Path: "app", Decryption: setOf(k), Overlay: overlay.Overlay{Components: []string{"../component"}}}
+		res, err := decrypt.Renderer{Builder: &kustomize.Renderer{Plain: plain.Renderer{}}}.Render(t.Context(), request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		generated, _ := object(t, res, "Secret", "generated-")
+		for key, want := range map[string]string{"USER": "c4n4ry-env", "blob.yaml": "token: c4n4ry-file\n"} {
+			if got := decoded(t, generated, key); got != want {
+				t.Errorf("%s is %.40s", key, got)
+			}
+		}
+		if sealed, masked := object(t, res, "ConfigMap", "sealed"); strings.Contains(textOf(t, sealed.Data), "c4n4ry") || masked != "null" {
+			t.Errorf("a ConfigMap's file is decrypted: %s", textOf(t, sealed.Data))
+		}
+	}
+}
+
 // TestWhatCannotBeDecryptedIsAnErrorOfTheBuild with its file, and without a value.
 func TestWhatCannotBeDecryptedIsAnErrorOfTheBuild(t *testing.T) {
 	k := sopstest.NewKey(t)
@@ -154,6 +186,7 @@ func TestWhatCannotBeDecryptedIsAnErrorOfTheBuild(t *testing.T) {
 		"a resource":       {with("config.yaml", moved), setOf(k), []string{"app/config.yaml: the file was changed after it was encrypted (MAC mismatch)"}},
 		"a file of values": {with("values.env", strings.Replace(k.Dotenv(t, "USER=c4n4ry\nMODE=x\n"), "sops_version", "OTHER=y\nsops_version", 1)), setOf(k), []string{"app/values.env: "}},
 		"a Secret's value": {with("deploy.yaml", deployText+"---\n"+inside), setOf(k), []string{`inside: data "a.yaml"`, "MAC mismatch"}},
+		"values of a file": {with("deploy.yaml", deployText+"---\napiVersion: v1\nkind: Secret\nmetadata: {name: parts}\ndata: {USER: "+base64Of("ENC[AES256_GCM,data:eA==,iv:eA==,tag:eA==,type:str]")+", sops_mac: "+base64Of("ENC[AES256_GCM,x]")+"}\n"), setOf(k), []string{"app/deploy.yaml:14: ", "Secret parts is still encrypted after the build"}},
 		"an inline patch":  {with("kustomization.yaml", "resources: [deploy.yaml]\npatches: [{patch: '{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, sops: {mac: \"ENC[x]\"}}'}]\n"), setOf(k), []string{"still encrypted after the build"}},
 		"broken YAML":      {with("deploy.yaml", k.YAML(t, "^a$", "a: c4n4ry-x\nkind: ConfigMap\n")), setOf(k), []string{"app/deploy.yaml"}},
 	} {
@@ -208,14 +241,37 @@ func TestEncryptedFilesOfGeneratorsAreFoundWithoutKeys(t *testing.T) {
 	}
 }
 
+// TestAnAppWithoutDecryptionRefusesEncryptedSecrets, those too whose keys are the lines of an encrypted dotenv file.
 func TestAnAppWithoutDecryptionRefusesEncryptedSecrets(t *testing.T) {
 	k := sopstest.NewKey(t)
-	res, err := renderWith(t, map[string]string{"app/secret.yaml": k.YAML(t, "^stringData$", secretText)}, nil)
-	if err != nil {
-		t.Fatal(err)
+	for want, texts := range map[string]map[string]string{
+		"app/secret.yaml:1: Secret plain": {"app/secret.yaml": k.YAML(t, "^stringData$", secretText)},
+		"Secret generated-": {
+			"app/kustomization.yaml": "secretGenerator:\n- name: generated\n  envs: [values.env]\n", "app/values.env": k.Dotenv(t, "USER=c4n4ry\n"),
+		},
+	} {
+		res, err := renderWith(t, texts, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = decrypt.CheckPlain(res.Objects)
+		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), " is SOPS encrypted, configuring decryption is required for this secret to be reconciled") {
+			t.Errorf("%s: %v", want, err)
+		}
 	}
-	want := "app/secret.yaml:1: Secret plain is SOPS encrypted, configuring decryption is required for this secret to be reconciled"
-	if err := decrypt.CheckPlain(res.Objects); err == nil || !strings.HasPrefix(err.Error(), want) {
+}
+
+// TestTextAboutEncryptedValuesIsNoneOfThem in a Secret: another program may have put it there.
+func TestTextAboutEncryptedValuesIsNoneOfThem(t *testing.T) {
+	k := sopstest.NewKey(t)
+	texts := map[string]string{"app/secret.yaml": "apiVersion: v1\nkind: Secret\nmetadata: {name: parts}\ndata: {USER: " + base64Of("ENC[AES256_GCM,x]") + ", sops_mac: " + base64Of("none") + "}\n"}
+	res, err := renderWith(t, texts, setOf(k))
+	if err == nil {
+		err = decrypt.CheckPlain(res.Objects)
+	}
+	if err != nil {
 		t.Error(err)
 	}
 }
+
+func base64Of(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }

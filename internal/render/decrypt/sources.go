@@ -23,10 +23,13 @@ type sources struct {
 	plain map[string]bool
 }
 
-// sourcesOf reads the kustomizations of a build. What is wrong in them is reported by the build.
-func sourcesOf(files fs.FS, dir string) sources {
+// sourcesOf reads the kustomizations of a build, and those of the components that the app adds. What is wrong in them is reported by the build.
+func sourcesOf(files fs.FS, dir string, components []string) sources {
 	w := sourceWalk{files: files, seen: map[string]bool{}, found: sources{generated: map[string]sops.Format{}, plain: map[string]bool{}}, patches: map[string]bool{}}
 	w.directory(path.Clean(dir))
+	for _, c := range components {
+		w.below(dir, c)
+	}
 	for name := range w.found.plain {
 		if _, ok := w.found.generated[name]; ok || w.patches[name] {
 			delete(w.found.plain, name)
@@ -37,7 +40,7 @@ func sourcesOf(files fs.FS, dir string) sources {
 
 // EncryptedSources are the files in a tree that secretGenerators of a build read and that SOPS has encrypted, in order. No key is needed.
 func EncryptedSources(ctx context.Context, files fs.FS, dir string) []string {
-	generated := sourcesOf(files, dir).generated
+	generated := sourcesOf(files, dir, nil).generated
 	var out []string
 	for _, name := range slices.Sorted(maps.Keys(generated)) {
 		data, err := render.ReadFile(files, name, maxFile)
@@ -92,7 +95,9 @@ func (w *sourceWalk) directory(dir string) {
 
 func (w *sourceWalk) kustomization(dir string, top *yaml.Node) {
 	for _, key := range []string{"resources", "bases", "components"} {
-		w.below(dir, entriesOf(top, key))
+		for _, n := range entriesOf(top, key) {
+			w.below(dir, n.Value)
+		}
 	}
 	for _, n := range entriesOf(top, "patchesStrategicMerge") {
 		w.patches[path.Join(dir, n.Value)] = true
@@ -114,13 +119,11 @@ func (w *sourceWalk) kustomization(dir string, top *yaml.Node) {
 	}
 }
 
-// below looks into those of the paths that are directories.
-func (w *sourceWalk) below(dir string, paths []*yaml.Node) {
-	for _, n := range paths {
-		name := path.Join(dir, n.Value)
-		if info, err := fs.Stat(w.files, name); err == nil && info.IsDir() {
-			w.directory(name)
-		}
+// below looks into a resource or component of a directory that is a directory itself.
+func (w *sourceWalk) below(dir, name string) {
+	name = path.Join(dir, name)
+	if info, err := fs.Stat(w.files, name); err == nil && info.IsDir() {
+		w.directory(name)
 	}
 }
 

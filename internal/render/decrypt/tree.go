@@ -34,7 +34,7 @@ type tree struct {
 
 func newTree(ctx context.Context, r render.Request, keys sops.Keys) *tree {
 	return &tree{
-		Tree: r.Files, ctx: ctx, keys: keys, sources: sourcesOf(r.Files, r.Path), view: sops.Values,
+		Tree: r.Files, ctx: ctx, keys: keys, sources: sourcesOf(r.Files, r.Path, r.Overlay.Components), view: sops.Values,
 		known: map[string]*sops.File{}, files: map[string]*sops.File{},
 	}
 }

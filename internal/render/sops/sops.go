@@ -60,6 +60,9 @@ func MayBeEncrypted(data []byte) bool {
 	return bytes.Contains(data, marker) && bytes.Contains(data, []byte("sops"))
 }
 
+// IsEncryptedValue reports whether a text begins as a value that SOPS has encrypted.
+func IsEncryptedValue(text string) bool { return strings.HasPrefix(text, valueStart) }
+
 // View says which values stand in a decrypted file.
 type View string
 
