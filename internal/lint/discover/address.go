@@ -66,7 +66,7 @@ func (t *finder) addresses(a app.App) []string {
 
 // locate finds out which addresses are this repository's. A remote of its clone is. So is that of a GitRepository which an app reads from
 // a directory that holds the very file of the GitRepository, as flux bootstrap writes it. Where no app is read from any of
-// those, the one address is assumed to be from which the most directories are read that are here.
+// those, the one address is assumed to be from which the most directories are read that are here; the only address also if no directory is named.
 func (t *finder) locate() {
 	if t.own.proven == nil {
 		t.own.proven = map[string]bool{}
@@ -104,18 +104,21 @@ func (t *finder) holds(w *wanted) {
 }
 
 func (t *finder) assume() {
-	shown, there, all := map[string]string{}, map[string]int{}, map[string]int{}
+	shown, there, absent, all := map[string]string{}, map[string]int{}, map[string]int{}, map[string]int{}
 	for _, w := range t.wanted {
 		for key, found := range t.readFrom(w, shown) {
 			all[key]++
-			if found {
+			if found.here {
 				there[key]++
+			}
+			if found.absent {
+				absent[key]++
 			}
 		}
 	}
 	best := ""
 	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if there[key] > there[best] || len(all) == 1 {
+		if there[key] > there[best] || len(all) == 1 && absent[key] == 0 {
 			best = key
 		}
 	}
@@ -126,9 +129,13 @@ func (t *finder) assume() {
 	t.own.why = assumptionText(shown[best], all[best], there[best])
 }
 
-// readFrom is which addresses an app is read from, and whether one of its directories there is here; shown gets them as they are written.
-func (t *finder) readFrom(w *wanted, shown map[string]string) map[string]bool {
-	out := map[string]bool{}
+// directories is what this repository has of the directories that an app names in another place: one of them, and not one of them. The top of
+// a repository shows neither.
+type directories struct{ here, absent bool }
+
+// readFrom is which addresses an app is read from, and what is here of its directories there; shown gets them as they are written.
+func (t *finder) readFrom(w *wanted, shown map[string]string) map[string]directories {
+	out := map[string]directories{}
 	for _, a := range w.unit.eachSource() {
 		if !t.mayShow(w, a) {
 			continue
@@ -136,7 +143,12 @@ func (t *finder) readFrom(w *wanted, shown map[string]string) map[string]bool {
 		for _, text := range t.addresses(a.App) {
 			key := sameAddress(text)
 			shown[key] = text
-			out[key] = out[key] || a.Path != "." && t.isDirectory(a.Path)
+			found := out[key]
+			if a.Path != "." {
+				found.here = found.here || t.isDirectory(a.Path)
+				found.absent = found.absent || !t.isBuildable(a.App)
+			}
+			out[key] = found
 		}
 	}
 	return out
