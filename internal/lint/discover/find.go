@@ -30,7 +30,7 @@ func FindApps(ctx context.Context, files source.Tree, o Options) (Discovery, err
 	}
 	t := &finder{
 		Options: o, files: files, scan: &scan{files: files, ignored: o.Ignored, asked: o.Directory}, pages: map[string]scannedFile{},
-		known: map[string]*wanted{}, unread: map[string]unread{}, repositories: map[app.SourceKey][]document{},
+		known: map[string]*wanted{}, ownForms: map[string]int{}, unread: map[string]unread{}, repositories: map[app.SourceKey][]document{},
 	}
 	t.scan.modules = submodules(files)
 	t.scan.walk(".")
@@ -59,6 +59,7 @@ type finder struct {
 
 	wanted       []*wanted
 	known        map[string]*wanted // by place and form
+	ownForms     map[string]int     // by file and line: the forms that an earlier form has led to
 	repositories map[app.SourceKey][]document
 	unread       map[string]unread // by place and name
 	own          ownAddresses
@@ -75,6 +76,7 @@ type wanted struct {
 	unit    Unit
 	digest  string    // of its custom resource
 	written bool      // it stands in a file in this form
+	origin  *wanted   // what has described it first; nil where it was found in its file first
 	by      []*wanted // what describes its custom resource
 	done    bool
 	kept    bool
@@ -163,7 +165,11 @@ func (t *finder) want(d document, k Kind, by *wanted) {
 	key := placeOf(d) + digest
 	w := t.known[key]
 	if w == nil {
-		w = &wanted{digest: digest, unit: Unit{Dialect: k.Dialect, App: t.app(d, k), Resource: d.object, Made: d.made, File: d.file, Line: d.line}}
+		if t.isEndless(d, by) {
+			t.leaveEndless(d, k.Dialect)
+			return
+		}
+		w = &wanted{digest: digest, origin: by, unit: Unit{Dialect: k.Dialect, App: t.app(d, k), Resource: d.object, Made: d.made, File: d.file, Line: d.line}}
 		t.known[key] = w
 		t.wanted = append(t.wanted, w)
 	}
