@@ -16,11 +16,14 @@ import (
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect"
+	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/rules"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/optout"
 	"github.com/truce-gitops/truce/internal/model/ownership"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -166,15 +169,13 @@ func lastApplied(o object.Object, p field.Path) (applied bool, wants any) {
 	return true, wants
 }
 
-// leftAlone reports the annotations by which Flux does not write an object again.
+// fluxMarks are the annotations and labels that kustomize-controller heeds.
+var fluxMarks = flux.Kustomizations{}.App(object.Object{}, policy.Policy{}).OptOuts
+
+// leftAlone reports whether the object asks Flux not to write it again.
 func leftAlone(o object.Object) bool {
-	for key, values := range map[string][]string{"reconcile": {"disabled"}, "ssa": {"ignore", "ifnotpresent"}} {
-		value, _ := o.Annotation("kustomize.toolkit.fluxcd.io/" + key)
-		if slices.Contains(values, strings.ToLower(value)) {
-			return true
-		}
-	}
-	return false
+	asks := fluxMarks.Of(o, nil).Effect
+	return asks == optout.NeverApply || asks == optout.CreateOnly
 }
 
 func (r *Workload) judge() {

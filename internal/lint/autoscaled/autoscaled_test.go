@@ -70,6 +70,9 @@ func TestTheHoldIsWhatARecordShows(t *testing.T) {
 		"Flux leaves the object alone": {
 			flux, "kustomize.toolkit.fluxcd.io/ssa: IfNotPresent", owns("kustomize-controller", "Apply", "", false) + scaled, false, autoscaled.Free, rules.Info, nil, "HPA shop/web",
 		},
+		"a label has Flux leave the object alone": {
+			flux, "}\n  labels: {kustomize.toolkit.fluxcd.io/ssa: IfNotPresent", owns("kustomize-controller", "Apply", "", false) + scaled, false, autoscaled.Free, rules.Info, nil, "HPA shop/web",
+		},
 		"Argo CD has applied it": {argo, applied, owns("argocd-controller", "Update", "", false) + scaled, false, autoscaled.Named, rules.Error, int64(3), "HPA shop/web"},
 		"Argo CD has applied without it": {
 			argo, strings.Replace(applied, `"replicas":3`, "", 1), owns("argocd-controller", "Update", "", false) + scaled, false, autoscaled.Free, rules.Info, nil, "HPA shop/web",

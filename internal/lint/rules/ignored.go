@@ -8,6 +8,7 @@ import (
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/ignore"
+	"github.com/truce-gitops/truce/internal/model/optout"
 )
 
 // ignoring is what a unit's rules do about one field of one object.
@@ -116,14 +117,10 @@ func respects(u *discover.Unit) bool {
 	return slices.Contains(options, any("RespectIgnoreDifferences=true"))
 }
 
-// leftAlone reports whether the object bears a mark by which the unit's own tool does not write it again once it is there.
-func (d described) leftAlone() bool { return d.unit.Dialect == discover.Flux && d.leftByFlux() }
+// leftAlone reports whether the object asks the unit's own tool not to write it again once it is there.
+func (d described) leftAlone() bool { return isNotRewritten(d.unit.App.OptOuts.Of(d.object.Data, nil)) }
 
-// leftByFlux reports whether the object bears a mark by which Flux does not write it again once it is there.
-func (d described) leftByFlux() bool {
-	text := func(key string) string {
-		s, _ := d.object.Data.Annotation("kustomize.toolkit.fluxcd.io/" + key)
-		return strings.ToLower(s)
-	}
-	return text("reconcile") == "disabled" || text("ssa") == "ignore" || text("ssa") == "ifnotpresent"
+// isNotRewritten reports whether an object that asks for a treatment is not written again once it is there.
+func isNotRewritten(t optout.Treatment) bool {
+	return t.Effect == optout.NeverApply || t.Effect == optout.CreateOnly
 }

@@ -8,9 +8,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/truce-gitops/truce/internal/dialect/argocd"
+	"github.com/truce-gitops/truce/internal/dialect/flux"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/field"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
 
@@ -217,34 +220,29 @@ func (j *checker) frozenFinding(d described, p field.Path, message string, sev S
 }
 
 // neverChanged reports whether no apply changes the object once it is there: it is not written again, or is a hook, which is made for each
-// sync. Of a bare root it is not known which tool applies it, and the annotations of each count. The hooks of an Application are not among
-// its objects.
+// sync. The hooks of an Application are not among its objects.
 func (d described) neverChanged() bool {
 	if d.unit.Dialect != discover.Bare {
 		return d.leftAlone()
 	}
 	_, ofSync := d.object.Data.Annotation("argocd.argoproj.io/hook")
 	event, ofChart := d.object.Data.Annotation("helm.sh/hook")
-	return d.leftByFlux() || ofSync || ofChart && event != "crd-install"
+	return isNotRewritten(eitherTool.Of(d.object.Data, nil)) || ofSync || ofChart && event != "crd-install"
 }
 
 // replaced reports whether the app or the object asks that what cannot be changed is deleted and created again.
 func (d described) replaced() bool {
-	force, _ := d.object.Data.Annotation("kustomize.toolkit.fluxcd.io/force")
-	byFlux := strings.EqualFold(force, "enabled")
-	own, _ := d.object.Data.Annotation("argocd.argoproj.io/sync-options")
-	byArgoCD := strings.Contains(own, "Replace=true") || strings.Contains(own, "Force=true")
-	switch d.unit.Dialect {
-	case discover.Flux:
-		whole, _ := d.unit.Resource.At("spec", "force").(bool)
-		return whole || byFlux
-	case discover.ArgoCD:
-		options, _ := d.unit.Resource.At("spec", "syncPolicy", "syncOptions").([]any)
-		return byArgoCD || slices.Contains(options, any("Replace=true"))
-	default:
-		return byFlux || byArgoCD
+	asks := d.unit.App.OptOuts
+	if d.unit.Dialect == discover.Bare {
+		asks = eitherTool
 	}
+	return d.unit.App.Recreate || asks.Of(d.object.Data, nil).Recreate != ""
 }
+
+// eitherTool are the marks of both: of a bare root it is not known which tool applies it.
+var eitherTool = slices.Concat(
+	flux.Kustomizations{}.App(object.Object{}, policy.Policy{}).OptOuts, argocd.Applications{}.App(object.Object{}, policy.Policy{}).OptOuts,
+)
 
 // shrunk: a claim can only grow.
 func (j *checker) shrunk(d described, was object.Object) []Finding {
