@@ -160,7 +160,7 @@ func (f *adoptFlags) release(ctx context.Context, c *Cluster, args []string) err
 func (f *adoptFlags) foretell(ctx context.Context, c *Cluster, k app.Key) error {
 	d, err := c.Inspect(ctx, k)
 	if err == nil {
-		err = incomplete([]view.Detail{d})
+		err = stopped(d)
 	}
 	if err != nil {
 		fmt.Fprintf(f.program.env.Err, "note: what %s will change is not known: %s\n", previousController(k), redact.MaskText(err.Error()))

@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 	"sigs.k8s.io/yaml"
@@ -49,6 +48,8 @@ whole, and what would be pruned is listed. spec.ignore and include of the source
 Of an Application with several sources, --revisions REV with --source-positions N, each as often as needed, is another revision
 of the source number N of spec.sources, counted from 1. The files of --path DIR are in the place of the repository among charts of
 Helm repositories, with the values in it ($ref); --source-positions N says of which one, where there are several.
+
+An app that cannot be read or run holds up no other: what the others differ in is printed, and the exit code is the highest.
 
 Exit codes: 0 no differences, 1 differences, 2 usage, 3 cluster, 4 source or render.`
 
@@ -122,7 +123,7 @@ func (d *diffFlags) run(ctx context.Context, args []string) error {
 	case p.Revisions != "" && len(args) != 1:
 		return usageError("--revisions are those of one Application: name one")
 	case p.IsZero():
-		return d.inspected(ctx, args, d.printDiff)
+		return d.inspected(ctx, args, &diffOutput{appFlags: d.appFlags})
 	case p.Dir != "" && p.Revision+p.Version != "":
 		return usageError("--path excludes --revision and --version")
 	case p.Dir != "" && len(args) != 1:
@@ -133,7 +134,7 @@ func (d *diffFlags) run(ctx context.Context, args []string) error {
 	if err := checkPreview(p); err != nil {
 		return err
 	}
-	return d.looked(ctx, args, func(ctx context.Context, c *Cluster, k app.Key) ([]view.Detail, error) { return c.Preview(ctx, k, p) }, d.printDiff)
+	return d.looked(ctx, args, func(ctx context.Context, c *Cluster, k app.Key) ([]view.Detail, error) { return c.Preview(ctx, k, p) }, &diffOutput{appFlags: d.appFlags})
 }
 
 // exit gives differences the exit code that was asked for.
@@ -180,30 +181,38 @@ func (f *appFlags) unheeded(cmd *cobra.Command, name, why string) {
 
 func hasDifferences(o report.Object) bool { return len(o.Findings) > 0 || o.Problem != "" }
 
-func (f *appFlags) printDiff(found []view.Detail) error {
-	if err := incomplete(found); err != nil {
+// diffOutput prints the differences of apps.
+type diffOutput struct {
+	*appFlags
+	items []detailJSON
+	total diffTotal
+}
+
+func (o *diffOutput) add(d view.Detail) error {
+	if err := stopped(d); err != nil {
 		return err
 	}
-	if f.output == "json" || f.output == "yaml" {
-		items := make([]detailJSON, 0, len(found))
-		for _, d := range found {
-			items = append(items, newDetailJSON("Diff", d, hasDifferences))
-		}
-		if err := oneOrList(f, "DiffList", items); err != nil {
-			return err
-		}
-		return diffVerdict(found, io.Discard)
+	o.total.add(d)
+	if o.output == "json" || o.output == "yaml" {
+		o.items = append(o.items, newDetailJSON("Diff", d, hasDifferences))
+		return nil
 	}
-	v := detailPrinter{term: f.program.term, wide: f.output == "wide", bare: f.form.bare, now: time.Now()}
-	for _, d := range found {
-		if err := v.diff(f.program.env.Out, d); err != nil {
-			return err
-		}
+	if err := o.detailPrinter().diff(o.program.env.Out, d); err != nil {
+		return err
 	}
-	for _, d := range found {
-		diffNotes(f.program.env.Err, d)
+	diffNotes(o.program.env.Err, d)
+	return nil
+}
+
+func (o *diffOutput) end(failed bool) error {
+	if err := o.printDetails("DiffList", o.items); err != nil {
+		return err
 	}
-	return diffVerdict(found, f.program.env.Err)
+	w := o.program.env.Err
+	if o.output == "json" || o.output == "yaml" {
+		w = io.Discard
+	}
+	return o.total.verdict(w, failed)
 }
 
 // diffNotes says what is worth knowing beside the differences.
@@ -213,42 +222,60 @@ func diffNotes(w io.Writer, d view.Detail) {
 	}
 }
 
-// diffVerdict says in one line what was found, and gives the exit code.
-func diffVerdict(found []view.Detail, w io.Writer) error {
-	drift, ceded, reported, problems, leaving, refused := 0, 0, 0, 0, 0, 0
-	for _, d := range found {
-		leaving += len(d.Leaving)
-		refused += len(d.Report.Refused)
-		for _, o := range d.Report.Objects {
-			drift += countDrifts(o)
-			ceded += countCeded(o)
-			reported += reports(o)
-			if o.Problem != "" {
-				problems++
-			}
+// diffTotal counts what the apps have that could be compared.
+type diffTotal struct{ apps, drift, ceded, reported, problems, leaving, refused int }
+
+func (t *diffTotal) add(d view.Detail) {
+	t.apps++
+	t.leaving += len(d.Leaving)
+	t.refused += len(d.Report.Refused)
+	for _, o := range d.Report.Objects {
+		t.drift += countDrifts(o)
+		t.ceded += countCeded(o)
+		t.reported += reports(o)
+		if o.Problem != "" {
+			t.problems++
 		}
 	}
-	text := "no differences"
-	if drift+problems+leaving+refused > 0 {
-		text = ""
-		for _, part := range []string{
-			pluralize(drift, "difference", "differences"), pluralize(problems, "object that could not be compared", "objects that could not be compared"),
-			pluralize(leaving, "object no longer in Git", "objects no longer in Git"), pluralize(refused, "object that is not applied", "objects that are not applied"),
-		} {
-			text = joinSentences(text, part)
-		}
+}
+
+// verdict says in one line what was found, and gives the exit code. Of no app it says nothing; failed says that others could not be compared.
+func (t *diffTotal) verdict(w io.Writer, failed bool) error {
+	if t.apps == 0 {
+		return nil
 	}
-	if ceded > 0 {
-		text += "; " + pluralize(ceded, "ceded field", "ceded fields")
+	text := ""
+	for _, part := range []string{
+		pluralize(t.drift, "difference", "differences"), pluralize(t.problems, "object that could not be compared", "objects that could not be compared"),
+		pluralize(t.leaving, "object no longer in Git", "objects no longer in Git"), pluralize(t.refused, "object that is not applied", "objects that are not applied"),
+	} {
+		text = joinSentences(text, part)
 	}
-	if reported > 0 {
-		text += "; " + pluralize(reported, "reported addition", "reported additions")
+	same := text == ""
+	if same {
+		text = "no differences"
+	}
+	if t.ceded > 0 {
+		text += "; " + pluralize(t.ceded, "ceded field", "ceded fields")
+	}
+	if t.reported > 0 {
+		text += "; " + pluralize(t.reported, "reported addition", "reported additions")
+	}
+	if failed {
+		text += "; only " + pluralize(t.apps, "app", "apps") + " could be compared"
 	}
 	fmt.Fprintln(w, text)
-	if drift+problems+leaving+refused > 0 {
+	if !same {
 		return &exit.Error{Code: exit.Differs}
 	}
 	return nil
+}
+
+// diffVerdict is the verdict about one.
+func diffVerdict(d view.Detail, w io.Writer) error {
+	var t diffTotal
+	t.add(d)
+	return t.verdict(w, false)
 }
 
 func joinSentences(text, part string) string {

@@ -13,7 +13,7 @@ import (
 // pairMarkdown prints `truce diff` for a comment of a pull request, with the exit code as ever.
 func pairMarkdown(w io.Writer, d view.Detail) error {
 	var sum strings.Builder
-	code := diffVerdict([]view.Detail{d}, &sum)
+	code := diffVerdict(d, &sum)
 	var rows []output.Difference
 	for _, o := range d.Report.Objects {
 		at := output.Difference{Object: o.ID.Kind + " " + fullName(o.ID)}

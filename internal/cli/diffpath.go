@@ -122,7 +122,7 @@ func (f *adhocFlags) printPair(d view.Detail) error {
 	for _, n := range d.Report.Notes {
 		fmt.Fprintln(notes, "note: "+redact.MaskText(n))
 	}
-	return diffVerdict([]view.Detail{d}, notes)
+	return diffVerdict(d, notes)
 }
 
 func newPairJSON(d view.Detail) pairJSON {

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -12,8 +11,6 @@ import (
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/dialect"
-	"github.com/truce-gitops/truce/internal/model/app"
-	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/redact"
@@ -33,7 +30,9 @@ that the running controller does not correct because it is contested, the contro
 Of an app that truce only observes beside Flux or Argo CD, Sync, Health, objects and fields are what truce
 sees; the line Status is what the other controller says.
 
--o json and yaml print an App for one name, and an AppList for several names, --all, -A and selectors.`
+-o json and yaml print an App for one name, and an AppList for several names, --all, -A and selectors.
+
+An app that cannot be read or run holds up no other: the exit code is the highest of theirs.`
 
 const exampleGet = `  truce app get web
   truce app get kustomization/web -n flux-system -o json`
@@ -42,7 +41,7 @@ func (f *appFlags) get() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get NAME...", Aliases: []string{"describe"}, Short: "Show an app, its objects and its fields", Long: longGet, Example: exampleGet,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return f.inspected(cmd.Context(), args, func(found []view.Detail) error { return f.printDetails(found) })
+			return f.inspected(cmd.Context(), args, &getOutput{appFlags: f})
 		},
 	}
 	f.always(cmd, "refresh", "hard-refresh")
@@ -53,91 +52,49 @@ func (f *appFlags) get() *cobra.Command {
 	return cmd
 }
 
-// inspected runs with the details of the apps that are meant. An app that could not be walked to the end decides the exit code.
-func (f *appFlags) inspected(ctx context.Context, args []string, run func([]view.Detail) error) error {
-	return f.looked(ctx, args, func(ctx context.Context, c *Cluster, k app.Key) ([]view.Detail, error) {
-		d, err := c.Inspect(ctx, k)
-		return []view.Detail{d}, err
-	}, run)
+// getOutput prints apps whole.
+type getOutput struct {
+	*appFlags
+	items []detailJSON
+	any   bool // one is printed already
 }
 
-// looked is inspected with another way to look at an app.
-func (f *appFlags) looked(
-	ctx context.Context, args []string, look func(context.Context, *Cluster, app.Key) ([]view.Detail, error), run func([]view.Detail) error,
-) error {
-	f.form.one = len(args) == 1 && !f.preview.Members
-	return f.connected(ctx, func(c *Cluster) error {
-		keys, err := f.previewTargets(ctx, c, args)
-		if err != nil {
-			return err
-		}
-		var found []view.Detail
-		for _, k := range keys {
-			details, err := look(ctx, c, k)
-			if err != nil {
-				return err
-			}
-			found = append(found, details...)
-		}
-		if err := run(found); err != nil {
-			return err
-		}
-		return incomplete(found)
-	})
-}
-
-// incomplete is the first run that a stage has stopped.
-func incomplete(found []view.Detail) error {
-	for _, d := range found {
-		if code := stoppedAt(d.Report.Stage, d.Report.Reason); code != exit.Same {
-			return &exit.Error{Code: code, Err: fmt.Errorf("%s: %s", d.Report.App, d.Report.Stop())}
-		}
+func (o *getOutput) add(d view.Detail) error {
+	if err := o.print(d); err != nil {
+		return err
 	}
-	return nil
+	return stopped(d)
 }
 
-// stoppedAt is the exit code for where a run has stopped. Objects that could not be compared are found among the others.
-func stoppedAt(s report.Stage, why report.Reason) exit.Code {
-	switch {
-	case s == report.Done || s == report.Depend || s == report.Apply && why == report.ApplyFailed:
-		return exit.Same
-	case why == report.ClusterFailed || why == report.RecordFailed:
-		return exit.Cluster
-	case s == report.Admit:
-		return exit.Usage
-	case s == report.Fetch || s == report.Render || s == report.Normalize || s == report.Validate:
-		return exit.Render
-	}
-	return exit.Cluster
-}
-
-func (f *appFlags) printDetails(found []view.Detail) error {
-	out := f.program.env.Out
-	switch f.output {
+func (o *getOutput) print(d view.Detail) error {
+	out := o.program.env.Out
+	switch o.output {
 	case "json", "yaml":
-		items := make([]detailJSON, 0, len(found))
-		for _, d := range found {
-			items = append(items, newDetailJSON("App", d, func(report.Object) bool { return true }))
-		}
-		return oneOrList(f, "AppList", items)
+		o.items = append(o.items, newDetailJSON("App", d, func(report.Object) bool { return true }))
+		return nil
 	case "name":
-		for _, d := range found {
-			if _, err := fmt.Fprintln(out, resourceName(d.Report.App)); err != nil {
-				return err
-			}
-		}
+		_, err := fmt.Fprintln(out, resourceName(d.Report.App))
+		return err
+	}
+	if o.any {
+		fmt.Fprintln(out)
+	}
+	o.any = true
+	return o.detailPrinter().detail(out, d)
+}
+
+func (o *getOutput) end(bool) error { return o.printDetails("AppList", o.items) }
+
+// printDetails prints what there is of the apps in the JSON forms; of one app that could not be read there is nothing.
+func (f *appFlags) printDetails(kind string, items []detailJSON) error {
+	if f.output != "json" && f.output != "yaml" || f.form.one && len(items) == 0 {
 		return nil
 	}
-	for i, d := range found {
-		if i > 0 {
-			fmt.Fprintln(out)
-		}
-		v := detailPrinter{term: f.program.term, wide: f.output == "wide", bare: f.form.bare, now: time.Now()}
-		if err := v.detail(out, d); err != nil {
-			return err
-		}
-	}
-	return nil
+	return oneOrList(f, kind, items)
+}
+
+func (f *appFlags) detailPrinter() detailPrinter {
+	return detailPrinter{term: f.program.term, wide: f.output == "wide", bare: f.form.bare, now: time.Now()}
 }
 
 // detailPrinter prints details as text.

@@ -134,7 +134,7 @@ func TestWhatPeopleSee(t *testing.T) {
 			if err := (detailPrinter{now: epoch}).diff(b, shopWeb()); err != nil {
 				return err
 			}
-			_ = diffVerdict([]view.Detail{shopWeb()}, b) // its exit code has a test of its own
+			_ = diffVerdict(shopWeb(), b) // its exit code has a test of its own
 			return nil
 		},
 		"diff application": func(_ *testing.T, b *bytes.Buffer) error {
@@ -212,7 +212,7 @@ func TestDriftAndNothingElseIsADifference(t *testing.T) {
 	ceded.Leaving, ceded.Report.Objects = nil, ceded.Report.Objects[:1]
 	ceded.Report.Objects[0].Findings = ceded.Report.Objects[0].Findings[:1]
 	var b bytes.Buffer
-	if err := diffVerdict([]view.Detail{ceded}, &b); err != nil {
+	if err := diffVerdict(ceded, &b); err != nil {
 		t.Errorf("a ceded field: %v", err)
 	}
 	if diff := cmp.Diff("no differences; 1 ceded field\n", b.String()); diff != "" {
@@ -227,7 +227,7 @@ func TestDriftAndNothingElseIsADifference(t *testing.T) {
 		d.Report.Objects = []report.Object{d.Report.Objects[0]}
 		d.Report.Objects[0].Findings = append([]report.Finding(nil), d.Report.Objects[0].Findings...)
 		change(&d)
-		if err := diffVerdict([]view.Detail{d}, &b); err == nil {
+		if err := diffVerdict(d, &b); err == nil {
 			t.Errorf("%s is no difference", name)
 		}
 	}

@@ -81,7 +81,7 @@ func (s *syncFlags) start(ctx context.Context, args []string) error {
 		return err
 	}
 	if s.dryRun {
-		return s.inspected(ctx, args, func(found []view.Detail) error { return s.printDiff(found) })
+		return s.inspected(ctx, args, &diffOutput{appFlags: s.appFlags})
 	}
 	run, err := s.request()
 	if err != nil {
