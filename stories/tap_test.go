@@ -2,6 +2,7 @@ package stories
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -18,6 +19,47 @@ type tap struct {
 	cut  func(*http.Request) bool           // nil for nothing
 	away string                             // the end of the path of what truce can neither list nor watch; empty for nothing
 	open map[io.Closer]string               // what the server still sends to watches, by path
+	held string                             // a part of the path of what gets no answer yet; empty for nothing
+	free chan struct{}                      // closed when held gets its answer
+	wait int                                // how many are held
+}
+
+// hold has requests whose path has the part wait until the returned function is called, as those do that a webhook does not answer.
+func (x *tap) hold(part string) (free func()) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.held, x.free, x.wait = part, make(chan struct{}), 0
+	return sync.OnceFunc(func() {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		x.held = ""
+		close(x.free)
+	})
+}
+
+// waiting is how many requests hold has made wait.
+func (x *tap) waiting() int {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.wait
+}
+
+// await waits while a request is held.
+func (x *tap) await(r *http.Request) error {
+	x.mu.Lock()
+	if x.held == "" || !strings.Contains(r.URL.Path, x.held) || isWatch(r) {
+		x.mu.Unlock()
+		return nil
+	}
+	free := x.free
+	x.wait++
+	x.mu.Unlock()
+	select {
+	case <-free:
+		return nil
+	case <-r.Context().Done():
+		return context.Cause(r.Context())
+	}
 }
 
 // leave ends the watches of a path that ends so, and fails each list and watch of it until the returned function is called.
@@ -124,6 +166,9 @@ func (t tapped) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if t.tap.isAway(r) {
 		return nil, errCut
+	}
+	if err := t.tap.await(r); err != nil {
+		return nil, err
 	}
 	lost := t.tap.loses(r)
 	answer, err := t.next.RoundTrip(r)

@@ -72,15 +72,18 @@ func (c *Controller) newTarget(r Remote, d reconcile.Dependencies) *target {
 // remoteWorkers is how many objects of a cluster with a kubeconfig are reconciled at once: there may be many such clusters.
 const remoteWorkers = 4
 
+// checkWorkers is for how many apps health checks are read at once.
+const checkWorkers = 4
+
 // start begins the work on the objects, which ends with ctx.
 func (t *target) start(ctx context.Context, g *errgroup.Group) {
 	c, objects := t.c, t.c.Workers.Objects
 	if t.remote != nil {
 		objects = min(objects, remoteWorkers)
 	}
-	startWorkers(ctx, g, t.objects, objects, withRecovery(c, "object", t.reconcileObject))
+	startWorkersWithSlowLane(ctx, g, t.objects, objects, withRecovery(c, "object", t.reconcileObject))
 	startWorkers(ctx, g, t.claimWork, 1, withRecovery(c, "claimants", t.refreshClaimants))
-	startWorkers(ctx, g, t.checks, 1, withRecovery(c, "health checks", t.readChecks))
+	startWorkersWithSlowLane(ctx, g, t.checks, checkWorkers, withRecovery(c, "health checks", t.readChecks))
 	startWorkers(ctx, g, t.pods, 1, withRecovery(c, "pods", t.readPods))
 	startWorkers(ctx, g, t.redefined, 1, withRecovery(c, "definition", t.onDefinitionsChanged))
 	startWorkers(ctx, g, t.deep, 1, withRecovery(c, "full check", t.verifyKind))
