@@ -22,6 +22,9 @@ func (o *Outlet) onApplication(ev live.Event) {
 	}
 	o.mu.Lock()
 	o.applications[ev.ID] = ev
+	if ev.Gone {
+		delete(o.wrote, faultKey(ev.ID))
+	}
 	o.mu.Unlock()
 	signalChange(o.judge)
 }
@@ -234,10 +237,16 @@ func (o *Outlet) storeOutcomes(ctx context.Context, config *subscription.Config,
 		if awaiting[id] {
 			o.judgeWithTime(id, changed[id])
 		}
-		key := objectKey{id.Kind, route.Key{Namespace: id.Namespace, Name: id.Name}}
-		o.warn(ctx, key, changed[id].Object, route.State{Failing: strings.Join(texts, "; ")})
+		if err := o.warn(ctx, faultKey(id), changed[id].Object, route.State{Failing: strings.Join(texts, "; ")}); err != nil && ctx.Err() == nil {
+			o.Log.Warn("event", "application", id.String(), "error", err.Error())
+		}
 	}
 	return nil
+}
+
+// faultKey names an Application among what has an Event of its fault.
+func faultKey(id object.ID) objectKey {
+	return objectKey{id.Kind, route.Key{Namespace: id.Namespace, Name: id.Name}}
 }
 
 // statesOfAll is what the keys of the states of all Applications begin with. They are no matters, which truce's own messages have.

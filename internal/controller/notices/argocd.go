@@ -1,6 +1,7 @@
 package notices
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ const (
 	quietAge       = 5 * time.Minute  // the same for Applications that do not subscribe to anything themselves
 	mostProjects   = 1000             // that are in memory; with one more, all are forgotten
 	mostRecipients = 1000             // of all services: each has a queue and a goroutine
+	faultAge       = 24 * time.Hour   // how long the fault of a recipient for whom nothing waits is shown
 )
 
 // subscribers is what is known of Argo CD's notifications.
@@ -47,7 +49,13 @@ type subscribers struct {
 	mu sync.Mutex // guards what follows; never held while the server is asked
 	argoReading
 	recipients map[route.Key]bool
-	failing    map[route.Key]string
+	failing    map[route.Key]recipientFault
+}
+
+// recipientFault is why a recipient gets nothing, and since when.
+type recipientFault struct {
+	text  string
+	since time.Time
 }
 
 // argoReading is what was found when the API server was asked.
@@ -72,7 +80,7 @@ type projectEntry struct {
 }
 
 func newSubscribers(o Options) *subscribers {
-	s := &subscribers{namespace: argoNamespace, turn: make(chan struct{}, 1), recipients: map[route.Key]bool{}, failing: map[route.Key]string{}, projects: map[route.Key]projectEntry{}}
+	s := &subscribers{namespace: argoNamespace, turn: make(chan struct{}, 1), recipients: map[route.Key]bool{}, failing: map[route.Key]recipientFault{}, projects: map[route.Key]projectEntry{}}
 	if o.Namespaces.Limited() {
 		s.namespace = o.Namespaces.Each()[0]
 	}
@@ -237,7 +245,7 @@ type recipientProvider struct {
 func (s *subscribers) provider(ctx context.Context, reader live.Reader, key route.Key) (out recipientProvider, there bool, err error) {
 	s.mu.Lock()
 	age := configAge
-	if s.failing[key] != "" {
+	if s.failing[key].text != "" {
 		age = 0
 	}
 	s.mu.Unlock()
@@ -273,19 +281,34 @@ func (s *subscribers) release(key route.Key) {
 func (s *subscribers) delivered(key route.Key, err error) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	was := s.failing[key]
+	was, failed := s.failing[key]
 	delete(s.failing, key)
-	if err != nil {
-		service, recipient, _ := recipientOf(key)
-		s.failing[key] = strings.TrimSuffix("service."+service+" to "+recipient, " to ") + ": " + strings.TrimPrefix(err.Error(), "service."+service+": ")
+	if err == nil {
+		return failed
 	}
-	return s.failing[key] != was
+	service, recipient, _ := recipientOf(key)
+	now := recipientFault{strings.TrimSuffix("service."+service+" to "+recipient, " to ") + ": " + strings.TrimPrefix(err.Error(), "service."+service+": "), time.Now()}
+	if failed {
+		now.since = was.since
+	}
+	s.failing[key] = now
+	return now != was
 }
 
-// state returns the ConfigMap, and what an Event about it says.
+// state returns the ConfigMap, and what an Event about it says: the newest fault first, since an Event has no room for many. A recipient that no annotation names any
+// more never succeeds, so its fault is forgotten.
 func (s *subscribers) state() (object.Object, route.State) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := slices.Concat(s.problems, slices.Sorted(maps.Values(s.failing)))
+	maps.DeleteFunc(s.failing, func(key route.Key, f recipientFault) bool {
+		return !s.recipients[key] && time.Since(f.since) > faultAge
+	})
+	faults := slices.SortedFunc(maps.Values(s.failing), func(a, b recipientFault) int {
+		return cmp.Or(b.since.Compare(a.since), strings.Compare(a.text, b.text))
+	})
+	all := slices.Clone(s.problems)
+	for _, f := range faults {
+		all = append(all, f.text)
+	}
 	return s.cr, route.State{Failing: strings.Join(all, "; ")}
 }

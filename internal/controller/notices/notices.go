@@ -83,6 +83,7 @@ type Outlet struct {
 	resumed      bool               // an Alert or a Provider is another one, is no longer suspended, sends again or is gone
 	changed      map[objectKey]bool // whose status is to be written
 	wrote        map[objectKey]string
+	statusPause  time.Duration // before a status or an Event is written again that could not be
 	come         chan struct{} // something waits
 	judge        chan struct{} // an Application has changed
 	dirty        chan struct{}
@@ -116,7 +117,7 @@ func NewOutlet(o Options) *Outlet {
 		o.Windows = deliver.DefaultWindows()
 	}
 	out := &Outlet{
-		Options: o, alerts: map[route.Key]alertEntry{}, providers: map[route.Key]providerEntry{}, changed: map[objectKey]bool{}, wrote: map[objectKey]string{},
+		Options: o, alerts: map[route.Key]alertEntry{}, providers: map[route.Key]providerEntry{}, changed: map[objectKey]bool{}, wrote: map[objectKey]string{}, statusPause: statusRetry,
 		come: make(chan struct{}, 1), judge: make(chan struct{}, 1), dirty: make(chan struct{}, 1), subscribers: newSubscribers(o), applications: map[object.ID]live.Event{},
 	}
 	out.deliverer = &deliver.Deliverer{Store: o.Store, Providers: out, Servers: o.Servers, Windows: o.Windows, Clouds: o.Clouds, Log: o.Log}

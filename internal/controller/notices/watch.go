@@ -15,6 +15,7 @@ func (o *Outlet) onProvider(ev live.Event) {
 	was, known := o.providers[key]
 	if ev.Gone {
 		delete(o.providers, key)
+		delete(o.wrote, objectKey{registry.Providers.Kind, key})
 	} else {
 		next := providerEntry{cr: ev.Object, provider: o.Dialect.Provider(ev.Object)}
 		if known && was.cr.Generation() == ev.Object.Generation() {
@@ -53,6 +54,7 @@ func (o *Outlet) onAlert(ev live.Event) {
 	was, known := o.alerts[key]
 	if ev.Gone {
 		delete(o.alerts, key)
+		delete(o.wrote, objectKey{registry.Alerts.Kind, key})
 		o.resumed = true // nothing waits for it any more
 	} else {
 		next := alertEntry{cr: ev.Object, alert: o.Dialect.Alert(ev.Object)}
