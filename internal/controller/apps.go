@@ -274,6 +274,7 @@ func (c *Controller) forgetApp(ctx context.Context, key app.Key) time.Duration {
 		return retryObject
 	}
 	c.targets.follower.follow(key, nil)
+	c.dependents.forget(key)
 	c.forgetLocation(key)
 	c.targets.move(key, c.targets.own)
 	return 0

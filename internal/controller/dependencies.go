@@ -26,6 +26,7 @@ type dependentDialect interface {
 type dependents struct {
 	mu      sync.Mutex
 	waiting map[object.ID]map[app.Key]bool // by dependency: the apps whose newest run has ended because of it
+	awaited map[app.Key]map[object.ID]bool // the same by app
 }
 
 // Cycle implements the Readiness of reconcile.Dependencies.
@@ -66,6 +67,7 @@ func (c *Controller) Unready(a app.App, revision string) string {
 		}
 		c.dependents.release(on.On, a.Key)
 	}
+	c.dependents.forget(a.Key) // what it depended on before, or waited for as the member of a cycle
 	return ""
 }
 
@@ -141,20 +143,39 @@ func (d *dependents) await(on object.ID, key app.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.waiting == nil {
-		d.waiting = map[object.ID]map[app.Key]bool{}
+		d.waiting, d.awaited = map[object.ID]map[app.Key]bool{}, map[app.Key]map[object.ID]bool{}
 	}
 	if d.waiting[on] == nil {
 		d.waiting[on] = map[app.Key]bool{}
 	}
-	d.waiting[on][key] = true
+	if d.awaited[key] == nil {
+		d.awaited[key] = map[object.ID]bool{}
+	}
+	d.waiting[on][key], d.awaited[key][on] = true, true
 }
 
 func (d *dependents) release(on object.ID, key app.Key) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	delete(d.waiting[on], key)
-	if len(d.waiting[on]) == 0 {
+	d.end(on, key)
+}
+
+// forget ends all waiting of an app.
+func (d *dependents) forget(key app.Key) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for on := range d.awaited[key] {
+		d.end(on, key)
+	}
+}
+
+// end ends the waiting of an app for a dependency. The caller holds mu.
+func (d *dependents) end(on object.ID, key app.Key) {
+	if delete(d.waiting[on], key); len(d.waiting[on]) == 0 {
 		delete(d.waiting, on)
+	}
+	if delete(d.awaited[key], on); len(d.awaited[key]) == 0 {
+		delete(d.awaited, key)
 	}
 }
 
