@@ -237,11 +237,16 @@ func (o *Outlet) storeOutcomes(ctx context.Context, config *subscription.Config,
 		if awaiting[id] {
 			o.judgeWithTime(id, changed[id])
 		}
-		if err := o.warn(ctx, faultKey(id), changed[id].Object, route.State{Failing: strings.Join(texts, "; ")}); err != nil && ctx.Err() == nil {
-			o.Log.Warn("event", "application", id.String(), "error", err.Error())
-		}
+		o.warnApplication(ctx, id, changed[id].Object, texts)
 	}
 	return nil
+}
+
+// warnApplication writes an Event of what is wrong with an Application's subscriptions. One that is lost is written when the Application is judged again.
+func (o *Outlet) warnApplication(ctx context.Context, id object.ID, cr object.Object, faults []string) {
+	if err := o.warn(ctx, faultKey(id), cr, route.State{Failing: strings.Join(faults, "; ")}); err != nil && ctx.Err() == nil {
+		o.Log.Warn("event", "application", id.String(), "error", err.Error())
+	}
 }
 
 // faultKey names an Application among what has an Event of its fault.
