@@ -118,7 +118,7 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	}
 	switch err := c.ensureFinalizer(ctx, e); {
 	case apierrors.IsConflict(err):
-		return retryConflict // the watch is about to bring the newer form
+		return c.conflicts.When(key) // the watch is about to bring the newer form
 	case errors.Is(err, errGone):
 		return retryGone
 	case err != nil:
@@ -185,8 +185,12 @@ func (c *Controller) uidOf(key app.Key) (uid string, there bool) {
 	return "", false
 }
 
-// retryConflict is the pause before a custom resource that another client has just written is read again.
-const retryConflict = 20 * time.Millisecond
+// The pauses before a custom resource is written again that another client has just written: the first, doubled until the watch has brought the newer
+// form, and the longest.
+const (
+	retryConflict     = 20 * time.Millisecond
+	mostConflictPause = time.Second
+)
 
 func (c *Controller) runApp(ctx context.Context, a app.App) report.Report {
 	if a.Timeout > 0 {
@@ -275,6 +279,7 @@ func (c *Controller) forgetApp(ctx context.Context, key app.Key) time.Duration {
 	}
 	c.targets.follower.follow(key, nil)
 	c.dependents.forget(key)
+	c.conflicts.Forget(key)
 	c.forgetLocation(key)
 	c.targets.move(key, c.targets.own)
 	return 0

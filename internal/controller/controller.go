@@ -46,7 +46,8 @@ type Controller struct {
 	messages chan notify.Message
 	texts    object.Packer // of custom resources
 
-	backoff workqueue.TypedRateLimiter[string] // of work that has panicked
+	backoff   workqueue.TypedRateLimiter[string]  // of work that has panicked
+	conflicts workqueue.TypedRateLimiter[app.Key] // of writes of custom resources
 
 	dependents   dependents
 	terminations terminations
@@ -71,7 +72,7 @@ type Controller struct {
 func NewController(o Options, d reconcile.Dependencies) *Controller {
 	o.Pace = o.Pace.OrDefault()
 	c := &Controller{
-		Options: o, backoff: newBackoff(),
+		Options: o, backoff: newBackoff(), conflicts: workqueue.NewTypedItemExponentialFailureRateLimiter[app.Key](retryConflict, mostConflictPause),
 		appSet: map[app.Key]*appEntry{}, sourceSet: map[app.SourceKey]*sourceEntry{}, whole: map[object.GVK]bool{}, subresource: map[object.GVK]bool{},
 		apps: newQueue[app.Key]("apps", o.Queues), sources: newQueue[app.SourceKey]("sources", o.Queues), statuses: newQueue[app.Key]("statuses", o.Queues),
 		records: newQueue[app.Key]("records", o.Queues), settles: newQueue[app.Key]("settles", o.Queues),

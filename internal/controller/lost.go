@@ -103,7 +103,7 @@ func (c *Controller) retryNote(e appEntry, err error) time.Duration {
 	case err == nil:
 		return 0
 	case apierrors.IsConflict(err):
-		return retryConflict // the watch is about to bring the newer form
+		return c.conflicts.When(e.app.Key) // the watch is about to bring the newer form
 	case errors.Is(err, errGone):
 		return retryGone
 	}

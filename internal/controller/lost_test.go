@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -33,6 +34,7 @@ type forgetful struct {
 	mu     sync.Mutex
 	status string
 	silent bool // about the next write
+	newer  bool // it has a newer form than who writes: a conflict
 }
 
 func (f *forgetful) ServeHTTP(w http.ResponseWriter, q *http.Request) {
@@ -40,6 +42,11 @@ func (f *forgetful) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	defer f.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	if answersDiscovery(w, q) {
+		return
+	}
+	if f.newer {
+		w.WriteHeader(http.StatusConflict)
+		_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Conflict","code":409}`)
 		return
 	}
 	var ops []struct{ Value object.Object }
@@ -164,3 +171,29 @@ func TestAnAppWaitsForSourcesOnlyWhereTheyCanBeListed(t *testing.T) {
 		}
 	}
 }
+
+// TestConflictsAreRetriedAfterAGrowingPause: until the watch brings the newer form, which may lag behind.
+func TestConflictsAreRetriedAfterAGrowingPause(t *testing.T) {
+	c, s, server := speaking(t)
+	cr := resource()
+	key := c.setApp(t, s, cr)
+	s.says, server.newer = "ready", true
+	var pauses []time.Duration
+	for range 8 {
+		pauses = append(pauses, c.writeStatus(t.Context(), key))
+	}
+	c.onAppEvent(ofKey{s, key}, live.Event{ID: cr.ID(), GVK: cr.GVK(), Object: cr, Depth: live.Full})
+	pauses = append(pauses, c.writeStatus(t.Context(), key))
+	const ms = time.Millisecond
+	if diff := cmp.Diff([]time.Duration{20 * ms, 40 * ms, 80 * ms, 160 * ms, 320 * ms, 640 * ms, time.Second, time.Second, 20 * ms}, pauses); diff != "" {
+		t.Errorf("pauses (-want +got):\n%s", diff)
+	}
+}
+
+// ofKey is a front that reads the key of an app.
+type ofKey struct {
+	*speaker
+	key app.Key
+}
+
+func (f ofKey) App(object.Object, policy.Policy) app.App { return app.App{Key: f.key} }

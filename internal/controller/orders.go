@@ -22,6 +22,7 @@ func (c *Controller) updateEntry(e *appEntry, seen observedApp) (news bool) {
 		return false // older than the answer to our own write or read
 	}
 	seen.app = c.bind(seen.app) // here, where rebind waits: a project that has changed since the event would not bound it
+	c.conflicts.Forget(seen.app.Key)
 	before := e.app
 	e.kept, e.version, e.app = seen.kept, seen.version, seen.app
 	c.noteWithdrawn(before, seen.app)
@@ -135,7 +136,7 @@ func (c *Controller) beginSyncRequest(ctx context.Context, e appEntry) (appEntry
 	r.Rollout = report.Rollout{Order: order, Revision: r.Revision, Begun: order.StartedAt}
 	switch _, err := c.answer(ctx, e, r); {
 	case apierrors.IsConflict(err):
-		return e, retryConflict // the watch is about to bring the newer form
+		return e, c.conflicts.When(e.app.Key) // the watch is about to bring the newer form
 	case err != nil:
 		c.Log.Warn("take up order", "app", e.app.Key.String(), "error", err.Error())
 		return e, pauseAfter(err)

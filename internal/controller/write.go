@@ -51,7 +51,7 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 	next, err := c.answer(ctx, e, r)
 	switch {
 	case apierrors.IsConflict(err):
-		return retryConflict // the watch is about to bring the newer form
+		return c.conflicts.When(key) // the watch is about to bring the newer form
 	case errors.Is(err, errGone):
 		return retryGone
 	case err != nil:
