@@ -84,11 +84,7 @@ func resultsOfRollout(o report.Rollout) (out []resourceResult) {
 // healedOperation is an operation that an earlier process has left: where that was a correction of drift that failed, it has succeeded by the time that nothing
 // differs.
 func healedOperation(r report.Report, had *operationState) *operationState {
-	attempts := any(nil)
-	if had != nil {
-		attempts = object.Object(had.Operation).At("sync", "selfHealAttemptsCount")
-	}
-	if attempts == nil || had.Phase != phaseFailed || r.Running || r.Stage != report.Done || r.State().Sync != report.Synced {
+	if had == nil || !isHealing(had.Operation) || had.Phase != phaseFailed || r.Running || r.Stage != report.Done || r.State().Sync != report.Synced {
 		return had
 	}
 	now := *had
@@ -147,7 +143,7 @@ func operationOf(cr object.Object, o report.Rollout, spec applicationSpec, had *
 	sync := syncRequest(cr, o)
 	maps.Copy(sync, sourceFields(cr))
 	if o.Healing {
-		sync["resources"], sync["selfHealAttemptsCount"] = healedResources(o), int64(o.Tries+1)
+		sync["resources"], sync[healAttempts] = healedResources(o), int64(o.Tries+1)
 	}
 	if p := spec.SyncPolicy; p != nil && p.Automated != nil && p.Automated.Prune {
 		sync["prune"] = true

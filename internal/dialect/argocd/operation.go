@@ -82,8 +82,15 @@ func leftOperation(cr object.Object, spec applicationSpec) (left app.LeftOperati
 
 // isHealing reports whether an operation puts drift back.
 func isHealing(operation map[string]any) bool {
-	return object.Object(operation).At("sync", "selfHealAttemptsCount") != nil
+	sync, _ := operation["sync"].(map[string]any)
+	return sync[healAttempts] != nil || sync[oldHealAttempts] != nil
 }
+
+// healAttempts is the field of an operation's sync by which it puts drift back. An earlier truce wrote the other name, which the definition of Argo CD does not have.
+const (
+	healAttempts    = "autoHealAttemptsCount"
+	oldHealAttempts = "selfHealAttemptsCount"
+)
 
 // tokenOf identifies an operation by all that is in it, read or not.
 func tokenOf(operation map[string]any) string {

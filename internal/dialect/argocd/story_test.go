@@ -36,6 +36,7 @@ func TestReportsBecomeStatus(t *testing.T) {
 	golden.Run(t, "testdata/status/*.txtar", func(t *testing.T, in golden.Files) string {
 		cr, r := given.Object(t, in.Need(t, "cr.yaml")), reported(t, in.Need(t, "report.yaml"))
 		first := Applications{}.Status(cr, r)
+		namedFields(t, first)
 		answered := Applications{}.AnsweredRequests(cr, r)
 		cr["status"] = object.CloneValue(first)
 		r.At, r.Seen = r.At.Add(time.Hour), r.Seen.Add(time.Hour)
