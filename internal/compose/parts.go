@@ -43,6 +43,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/validate"
 	"github.com/truce-gitops/truce/internal/render/validate/openapi"
 	"github.com/truce-gitops/truce/internal/render/worker"
+	"github.com/truce-gitops/truce/internal/report/boltfile"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
 	"github.com/truce-gitops/truce/internal/report/metrics"
 	"github.com/truce-gitops/truce/internal/report/notify/outbox"
@@ -207,7 +208,7 @@ func unwritable(err error) bool {
 func (p *parts) remember(dir string, log *slog.Logger) error {
 	j, err := bolt.OpenJournal(filepath.Join(dir, "journal.db"), bolt.Limits{}, log)
 	switch {
-	case errors.Is(err, bolt.ErrInUse):
+	case errors.Is(err, boltfile.ErrInUse):
 		return err
 	case err != nil:
 		log.Warn("no journal is kept: history, and what is known of fights, lasts until this process ends", "error", err.Error())

@@ -17,6 +17,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
+	"github.com/truce-gitops/truce/internal/report/boltfile"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
 )
@@ -138,7 +139,7 @@ func journalFile(path string, q journal.Query) ([]journal.Entry, error) {
 	}
 	var out []journal.Entry
 	err := bolt.ReadFile(path, q, func(e journal.Entry) bool { out = append(out, e); return true })
-	if errors.Is(err, bolt.ErrInUse) {
+	if errors.Is(err, boltfile.ErrInUse) {
 		err = fmt.Errorf("%w: ask that controller, by --from with the URL of its status page", err)
 	}
 	return out, err

@@ -10,24 +10,17 @@ package bolt
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/boltfile"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
-
-// ErrInUse says that another process has the file open.
-var ErrInUse = errors.New("another process has it open")
 
 // Limits bound what is kept. Zero parts are those of DefaultLimits.
 type Limits struct {
@@ -84,7 +77,7 @@ var (
 	_ journal.MemoryStore = (*Journal)(nil)
 )
 
-// OpenJournal opens the file, or makes it. ErrInUse where another process has it. A file that is damaged or of another form is renamed, and a new one
+// OpenJournal opens the file, or makes it: boltfile.ErrInUse where another process has it. A file that is damaged or of another form is renamed, and a new one
 // is begun. Where none can be made, as on a full disk, nothing is left of it.
 func OpenJournal(path string, l Limits, log *slog.Logger) (*Journal, error) {
 	d := DefaultLimits()
@@ -94,18 +87,11 @@ func OpenJournal(path string, l Limits, log *slog.Logger) (*Journal, error) {
 	if l.Age == 0 {
 		l.Age = d.Age
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("journal: %w", err)
-	}
-	db, n, err := openFile(path)
-	if errors.Is(err, errDamaged) || errors.Is(err, errForm) {
-		aside := fmt.Sprintf("%s.damaged-%d", path, time.Now().Unix())
-		log.Warn("the journal cannot be used: put aside, a new one is begun", "file", path, "aside", aside, "error", err.Error())
-		if err := os.Rename(path, aside); err != nil {
-			return nil, fmt.Errorf("journal %s: put the damaged file aside: %w", path, err)
-		}
-		db, n, err = openFile(path)
-	}
+	n := 0
+	db, err := boltfile.OpenWhole(path, log, func(tx *bbolt.Tx) (err error) {
+		n, err = prepare(tx)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("journal %s: %w", path, err)
 	}
@@ -117,58 +103,8 @@ func OpenJournal(path string, l Limits, log *slog.Logger) (*Journal, error) {
 	return j, nil
 }
 
-var (
-	errDamaged = errors.New("damaged")
-	errForm    = errors.New("written by another version of truce")
-)
-
-// openFile opens the file, or makes it. A file that is begun and cannot be finished is removed.
-func openFile(path string) (*bbolt.DB, int, error) {
-	_, absent := os.Stat(path)
-	db, n, err := openComplete(path)
-	if err != nil && errors.Is(absent, fs.ErrNotExist) && !errors.Is(err, ErrInUse) {
-		err = errors.Join(err, os.RemoveAll(path))
-	}
-	return db, n, err
-}
-
-// openComplete opens the file and reads all of it once: damage shows here and not in the middle of work. bbolt panics at some of it.
-func openComplete(path string) (db *bbolt.DB, n int, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			if db != nil {
-				_ = db.Close() // it is given up
-			}
-			db, err = nil, fmt.Errorf("%w: %v", errDamaged, r)
-		}
-	}()
-	if err := checkComplete(path); err != nil {
-		return nil, 0, err
-	}
-	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
-	switch {
-	case errors.Is(err, bolterrors.ErrTimeout):
-		return nil, 0, ErrInUse
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
-		return nil, 0, fmt.Errorf("%w: %w", errDamaged, err)
-	case err != nil:
-		return nil, 0, err
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		n, err = prepare(tx)
-		return err
-	})
-	if err != nil {
-		return nil, 0, errors.Join(err, db.Close())
-	}
-	return db, n, nil
-}
-
-// prepare checks a file, makes what it lacks, and returns how many entries it has.
+// prepare makes what a file lacks, and returns how many entries it has.
 func prepare(tx *bbolt.Tx) (n int, err error) {
-	for damage := range tx.Check() {
-		return 0, fmt.Errorf("%w: %w", errDamaged, damage)
-	}
 	if err := checkFormat(tx); err != nil {
 		return 0, err
 	}
@@ -183,14 +119,14 @@ func prepare(tx *bbolt.Tx) (n int, err error) {
 	return n, err
 }
 
-// checkFormat returns errForm for a file of another form, and notes ours in one that has none.
+// checkFormat returns boltfile.ErrForm for a file of another form, and notes ours in one that has none.
 func checkFormat(tx *bbolt.Tx) error {
 	b, err := tx.CreateBucketIfNotExists(formBucket)
 	if err != nil {
 		return err
 	}
 	if was := b.Get(formKey); was != nil && string(was) != formatVersion {
-		return fmt.Errorf("%w: it has the form %q, and this one reads %q", errForm, was, formatVersion)
+		return fmt.Errorf("%w: it has the form %q, and this one reads %q", boltfile.ErrForm, was, formatVersion)
 	}
 	return b.Put(formKey, []byte(formatVersion))
 }

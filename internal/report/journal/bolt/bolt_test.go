@@ -18,6 +18,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/report/boltfile"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
 )
@@ -164,7 +165,7 @@ func TestAQueryChooses(t *testing.T) {
 func TestOneProcessAtATime(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal.db")
 	openFile(t, path, bolt.Limits{})
-	if _, err := bolt.OpenJournal(path, bolt.Limits{}, slog.New(slog.DiscardHandler)); !errors.Is(err, bolt.ErrInUse) {
+	if _, err := bolt.OpenJournal(path, bolt.Limits{}, slog.New(slog.DiscardHandler)); !errors.Is(err, boltfile.ErrInUse) {
 		t.Errorf("a second process gets %v", err)
 	}
 }

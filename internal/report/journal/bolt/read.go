@@ -5,32 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/truce-gitops/truce/internal/report/boltfile"
 	"github.com/truce-gitops/truce/internal/report/journal"
 )
 
-// ReadFile hands over the entries of a journal that no process writes, and changes nothing of it: ErrInUse where one does.
-func ReadFile(path string, q journal.Query, seen func(journal.Entry) bool) (err error) {
-	defer func() {
-		if r := recover(); r != nil { // bbolt panics at some damage
-			err = fmt.Errorf("journal %s: %w: %v", path, errDamaged, r)
-		}
-	}()
-	if err := checkComplete(path); err != nil {
-		return fmt.Errorf("journal %s: %w", path, err)
-	}
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
-	if errors.Is(err, bolterrors.ErrTimeout) {
-		err = ErrInUse
-	}
+// ReadFile hands over the entries of a journal that no process writes, and changes nothing of it: boltfile.ErrInUse where one does.
+func ReadFile(path string, q journal.Query, seen func(journal.Entry) bool) error {
+	err := boltfile.ReadOnly(path, func(db *bbolt.DB) error { return readEntries(db, q, seen) })
 	if err != nil {
 		return fmt.Errorf("journal %s: %w", path, err)
 	}
-	return errors.Join(readEntries(db, q, seen), db.Close())
+	return nil
 }
 
 // pageLength is how many entries are read in one transaction. Who reads may be slow, and a transaction that stays open holds up the writer.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/truce-gitops/truce/internal/report/boltfile"
 	"github.com/truce-gitops/truce/internal/report/journal"
 	"github.com/truce-gitops/truce/internal/report/journal/bolt"
 )
@@ -55,7 +56,7 @@ func TestReadingAFileChangesNothingOfIt(t *testing.T) {
 		t.Fatal(err)
 	}
 	j.Append(entry(1))
-	if err := bolt.ReadFile(path, journal.Query{}, nil); !errors.Is(err, bolt.ErrInUse) {
+	if err := bolt.ReadFile(path, journal.Query{}, nil); !errors.Is(err, boltfile.ErrInUse) {
 		t.Errorf("a journal that is written: %v", err)
 	}
 	if err := j.Close(); err != nil {

@@ -14,15 +14,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
-	bolterrors "go.etcd.io/bbolt/errors"
 
+	"github.com/truce-gitops/truce/internal/report/boltfile"
 	"github.com/truce-gitops/truce/internal/report/notify"
 	"github.com/truce-gitops/truce/internal/report/notify/matter"
 	"github.com/truce-gitops/truce/internal/report/notify/route"
@@ -51,44 +49,7 @@ type Store struct {
 
 // OpenStore opens the file, or makes it.
 func OpenStore(path string, log *slog.Logger) (*Store, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return nil, fmt.Errorf("notifications: %w", err)
-	}
-	db, err := openChecked(path)
-	if errors.Is(err, errDamaged) {
-		aside := fmt.Sprintf("%s.damaged-%d", path, time.Now().Unix())
-		log.Warn("what was said and is to be sent cannot be read: put aside, a new file is begun", "file", path, "aside", aside, "error", err.Error())
-		if err := os.Rename(path, aside); err != nil {
-			return nil, fmt.Errorf("notifications %s: put the damaged file aside: %w", path, err)
-		}
-		db, err = openChecked(path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("notifications %s: %w", path, err)
-	}
-	return &Store{db: db, counts: map[string]int{}}, nil
-}
-
-var errDamaged = errors.New("damaged")
-
-// openChecked reads all of the file once: bbolt panics at some damage.
-func openChecked(path string) (db *bbolt.DB, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			db, err = nil, fmt.Errorf("%w: %v", errDamaged, r)
-		}
-	}()
-	db, err = bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second})
-	switch {
-	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
-		return nil, fmt.Errorf("%w: %w", errDamaged, err)
-	case err != nil:
-		return nil, err
-	}
-	err = db.Update(func(tx *bbolt.Tx) error {
-		for damage := range tx.Check() {
-			return fmt.Errorf("%w: %w", errDamaged, damage)
-		}
+	db, err := boltfile.OpenWhole(path, log, func(tx *bbolt.Tx) error {
 		for _, name := range [][]byte{statesBucket, queuesBucket, droppedBucket, fileBucket} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
 				return err
@@ -97,9 +58,9 @@ func openChecked(path string) (db *bbolt.DB, err error) {
 		return nil
 	})
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, fmt.Errorf("notifications %s: %w", path, err)
 	}
-	return db, nil
+	return &Store{db: db, counts: map[string]int{}}, nil
 }
 
 // Queues returns for which Providers something was stored.

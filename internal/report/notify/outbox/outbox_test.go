@@ -175,3 +175,27 @@ func TestWhatIsDiscardedWasNotSaid(t *testing.T) {
 		}
 	}
 }
+
+// TestAShortFileIsPutAside cuts a file off, as a full disk does at the first start. A look behind the end would end the process (SIGBUS).
+func TestAShortFileIsPutAside(t *testing.T) {
+	from := filepath.Join(t.TempDir(), "whole.db")
+	s := open(t, from)
+	push(t, s, note("waits", "", notify.Info))
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int{1, 4096, 8192, 12288, 16384} {
+		path := filepath.Join(t.TempDir(), "notifications.db")
+		if err := os.WriteFile(path, whole[:n], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		push(t, open(t, path), note("new", "", notify.Info))
+		if aside, _ := filepath.Glob(path + ".damaged-*"); len(aside) != 1 {
+			t.Errorf("%d of %d bytes: put aside: %v", n, len(whole), aside)
+		}
+	}
+}
