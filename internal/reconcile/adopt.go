@@ -150,9 +150,14 @@ func (r *appRun) handBack(ctx context.Context) error {
 	if r.inventory.Unverified != "" {
 		return &stageError{report.RecordFailed, errors.Join(unverified(r.inventory.Unverified), r.engine.Inventory.Save(ctx, r.inventory))}
 	}
+	r.report.Leaving = nil
 	for _, entry := range r.unnamedEntries() {
-		if err := r.handBackEntry(ctx, entry); err != nil {
+		back, err := r.handBackEntry(ctx, entry)
+		if err != nil {
 			return &stageError{report.ApplyFailed, fmt.Errorf("hand back %s: %w", entry.ID, err)}
+		}
+		if back {
+			r.report.Leaving = append(r.report.Leaving, report.ListedObject{ID: entry.ID, Version: entry.Version, Extraneous: true})
 		}
 	}
 	r.state.inventory.close()
@@ -163,22 +168,23 @@ func (r *appRun) handBack(ctx context.Context) error {
 	return nil
 }
 
-func (r *appRun) handBackEntry(ctx context.Context, entry inventory.Entry) error {
+// handBackEntry gives back an object that Git no longer has; false for one that is gone or has another owner.
+func (r *appRun) handBackEntry(ctx context.Context, entry inventory.Entry) (back bool, err error) {
 	gvk := object.GVK{Group: entry.ID.Group, Version: entry.Version, Kind: entry.ID.Kind}
 	o, err := r.access.Live.Get(ctx, gvk, entry.ID)
 	switch {
 	case errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind):
-		return nil
+		return false, nil
 	case err != nil:
-		return err
+		return false, err
 	case !decide.PruneCandidate{UID: entry.UID, Live: o}.IsOwn(desired.PartOfValue(r.app.Key)):
-		return nil // of another owner
+		return false, nil // of another owner
 	}
 	owners, err := ownership.Entries(o)
 	if err != nil {
-		return err
+		return false, err
 	}
 	plan := decide.JudgeObject(decide.Input{Live: o, Owners: owners, Policy: r.app.Policy, Adoption: r.app.Adoption})
 	_, err = apply.ExecuteSteps(ctx, r.access.Writer, apply.Target{GVK: gvk, ID: entry.ID}, o, plan.Steps)
-	return err
+	return err == nil, err
 }

@@ -2,6 +2,7 @@ package flux
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
@@ -206,7 +207,8 @@ func isUnhealthy(h health.Status) bool {
 }
 
 // inventory projects the objects that are in the cluster because of us: applied now, or listed before and still in Git, for whether one
-// that could not be applied is there may not be known yet, and it costs nothing to list one that is gone. A run that
+// that could not be applied is there may not be known yet, and it costs nothing to list one that is gone. What Git has no more stays listed until it
+// is pruned, which Flux does by this list. A run that
 // ended before it knew its objects says nothing about them, and one that only observes has none: then the former list stays,
 // which in a cluster with Flux is Flux's own record of what to prune.
 func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1.ResourceInventory {
@@ -214,19 +216,33 @@ func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1
 	if early && len(r.Objects) == 0 || r.Applied == "" && !slices.ContainsFunc(r.Objects, applied) {
 		return had
 	}
-	listed := map[string]bool{}
+	listed := map[string]string{} // the versions
 	if had != nil {
 		for _, e := range had.Entries {
-			listed[e.ID] = true
+			listed[e.ID] = e.Version
+		}
+	}
+	now := map[string]string{}
+	prunes := slices.Contains([]report.Stage{report.Prune, report.Observe, report.Done}, r.Stage)
+	if observes := len(r.Objects) > 0 && !slices.ContainsFunc(r.Objects, applied); observes || !prunes { // nothing is pruned, or nothing yet
+		now = maps.Clone(listed)
+	}
+	for _, o := range r.Objects {
+		id := entryID(o.ID)
+		if _, known := listed[id]; o.Applied || known {
+			now[id] = o.Version
+		}
+	}
+	for _, o := range r.Leaving {
+		id := entryID(o.ID)
+		if version := cmp.Or(o.Version, listed[id]); version != "" {
+			now[id] = version
 		}
 	}
 	entries := []kustomizev1.ResourceRef{}
-	for _, o := range r.Objects {
-		if id := entryID(o.ID); o.Applied || listed[id] {
-			entries = append(entries, kustomizev1.ResourceRef{ID: id, Version: o.Version})
-		}
+	for _, id := range slices.Sorted(maps.Keys(now)) {
+		entries = append(entries, kustomizev1.ResourceRef{ID: id, Version: now[id]})
 	}
-	slices.SortFunc(entries, func(a, b kustomizev1.ResourceRef) int { return strings.Compare(a.ID, b.ID) })
 	return &kustomizev1.ResourceInventory{Entries: entries}
 }
 

@@ -277,6 +277,7 @@ func reported(t *testing.T, data string) report.Report {
 			report.Object
 			ID string
 		}
+		Leaving []string
 		Objects []struct {
 			report.Object
 			ID       string // kind.group namespace/name, with - for none
@@ -290,6 +291,9 @@ func reported(t *testing.T, data string) report.Report {
 		t.Fatal(err)
 	}
 	r := in.Report
+	for _, s := range in.Leaving {
+		r.Leaving = append(r.Leaving, report.ListedObject{ID: objectID(t, s), Version: "v1"})
+	}
 	for _, o := range in.Checks {
 		o.Object.ID = objectID(t, o.ID)
 		r.Checks = append(r.Checks, o.Object)
