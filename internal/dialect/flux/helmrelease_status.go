@@ -36,7 +36,7 @@ func (h HelmReleases) Status(cr object.Object, r report.Report) map[string]any {
 	r = h.Review(cr, r)
 	s.Conditions = h.conditions(cr, r, s)
 	if began := !r.Running && r.Reason != report.DependencyNotReady; began {
-		s.ObservedGeneration, s.LastAttemptedGeneration = cmp.Or(r.Generation, s.ObservedGeneration), cmp.Or(r.Generation, s.LastAttemptedGeneration)
+		s.ObservedGeneration = cmp.Or(r.Generation, s.ObservedGeneration)
 		s.LastAttemptedRevisionDigest = cmp.Or(r.Revision, s.LastAttemptedRevisionDigest)
 	}
 	if r.Release != nil {
@@ -79,6 +79,7 @@ func helmHistory(s *helmv2.HelmReleaseStatus, r release.Installed) {
 	}
 	s.History, s.StorageNamespace, s.ObservedPostRenderersDigest = next, r.Storage, r.Renders
 	s.LastAttemptedRevision, s.LastAttemptedConfigDigest, s.LastAttemptedReleaseAction = cmp.Or(r.Attempts.Version, r.Version), cmp.Or(r.Attempts.Config, r.Config), attemptedAction(r)
+	s.LastAttemptedGeneration = cmp.Or(r.Attempts.Generation, s.LastAttemptedGeneration)
 	s.Failures, s.InstallFailures, s.UpgradeFailures = r.Attempts.All, r.Attempts.Install, r.Attempts.Upgrade
 	s.LastHandledResetAt = cmp.Or(r.Reset, s.LastHandledResetAt)
 	s.LastHandledForceAt = cmp.Or(r.Force, s.LastHandledForceAt)

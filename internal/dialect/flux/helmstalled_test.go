@@ -14,6 +14,22 @@ import (
 
 // TestAReleaseThatWasUninstalledIsStalledAfterARestart: no retry is left, nothing is stored, and what the process before has done is only in the status.
 func TestAReleaseThatWasUninstalledIsStalledAfterARestart(t *testing.T) {
+	cr := stalledRelease()
+	status := cr["status"].(map[string]any)
+	spec := flux.HelmReleases{}.App(cr, policy.Policy{}).Release
+	now := *spec.Newest
+	now.Attempts, now.Blocked = spec.Attempts, remedy.RetriesExceeded
+	got := flux.HelmReleases{}.Status(cr, report.Report{Generation: 1, Reason: report.ApplyFailed, Message: "it has failed after 2 attempt(s)", Release: &now})
+	if diff := cmp.Diff(conditionsOf(status), conditionsOf(got)); diff != "" {
+		t.Errorf("the conditions (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(status["history"].([]any)[0].(map[string]any)["action"], got["history"].([]any)[0].(map[string]any)["action"]); diff != "" {
+		t.Errorf("the action of the history (-want +got):\n%s", diff)
+	}
+}
+
+// stalledRelease is a HelmRelease that was uninstalled after its last try.
+func stalledRelease() object.Object {
 	const at = "2026-01-01T00:00:00Z"
 	condition := func(kind, status, reason, message string) any {
 		return map[string]any{"type": kind, "status": status, "reason": reason, "message": message, "lastTransitionTime": at, "observedGeneration": int64(1)}
@@ -34,20 +50,27 @@ func TestAReleaseThatWasUninstalledIsStalledAfterARestart(t *testing.T) {
 		}},
 		"inventory": map[string]any{"entries": []any{}},
 	}
-	cr := object.Object{
+	return object.Object{
 		"apiVersion": "helm.toolkit.fluxcd.io/v2", "kind": "HelmRelease", "status": status,
 		"metadata": map[string]any{"name": "web", "namespace": "apps", "generation": int64(1)},
 		"spec":     map[string]any{"interval": "1h", "chart": map[string]any{"spec": map[string]any{"chart": "web", "sourceRef": map[string]any{"kind": "GitRepository", "name": "charts"}}}},
 	}
-	spec := flux.HelmReleases{}.App(cr, policy.Policy{}).Release
-	now := *spec.Newest
-	now.Attempts, now.Blocked = spec.Attempts, remedy.RetriesExceeded
-	got := flux.HelmReleases{}.Status(cr, report.Report{Generation: 1, Reason: report.ApplyFailed, Message: "it has failed after 2 attempt(s)", Release: &now})
-	if diff := cmp.Diff(conditionsOf(status), conditionsOf(got)); diff != "" {
-		t.Errorf("the conditions (-want +got):\n%s", diff)
+}
+
+// TestARunThatDoesNotComeToItsReleaseIsNoAttempt: the spec is another one, and a process that starts later tries it.
+func TestARunThatDoesNotComeToItsReleaseIsNoAttempt(t *testing.T) {
+	cr := stalledRelease()
+	cr["metadata"].(map[string]any)["generation"] = int64(2)
+	for _, reason := range []report.Reason{report.SourceNotReady, report.ValuesFailed, report.SpecRefused} {
+		got := flux.HelmReleases{}.Status(cr, report.Report{Generation: 2, Reason: reason, Message: "no"})
+		if got["lastAttemptedGeneration"] != int64(1) || got["observedGeneration"] != int64(2) {
+			t.Errorf("%s: attempted %v, observed %v", reason, got["lastAttemptedGeneration"], got["observedGeneration"])
+		}
 	}
-	if diff := cmp.Diff(status["history"].([]any)[0].(map[string]any)["action"], got["history"].([]any)[0].(map[string]any)["action"]); diff != "" {
-		t.Errorf("the action of the history (-want +got):\n%s", diff)
+	now := *flux.HelmReleases{}.App(cr, policy.Policy{}).Release.Newest
+	now.Attempts.Generation = 2
+	if got := (flux.HelmReleases{}).Status(cr, report.Report{Generation: 2, Reason: report.ApplyFailed, Message: "no", Release: &now}); got["lastAttemptedGeneration"] != int64(2) {
+		t.Errorf("an attempt: %v", got["lastAttemptedGeneration"])
 	}
 }
 
