@@ -89,14 +89,12 @@ func (c *conditions) failedRelease(cr object.Object, r report.Report, s helmv2.H
 	isAction := slices.Contains([]report.Reason{report.RenderFailed, report.ApplyFailed, report.HealthFailed, report.PruneFailed, report.Remediated}, r.Reason)
 	switch {
 	case r.Reason == report.SourceNotReady && cr.At("spec", "chart") != nil:
-		c.keep(helmv2.ReleasedCondition)
+		c.keepActions()
 		c.retried(sourceNotReady, r.Message)
 	case r.Reason == report.RenderFailed, !isAction, n == nil:
 		c.failedBefore(r, s, isAction)
 	case r.Reason != report.Remediated && wasDeployed(*n): // something has happened since
-		c.keep(helmv2.ReleasedCondition)
-		c.keep(helmv2.TestSuccessCondition)
-		c.keep(helmv2.RemediatedCondition)
+		c.keepActions()
 		c.retried(cmp.Or(reasons[r.Reason], meta.ReconciliationFailedReason), cmp.Or(r.Message, problemsOf(r)))
 	default:
 		c.failedAction(r, *n)
@@ -130,9 +128,16 @@ func (c *conditions) failedBefore(r report.Report, s helmv2.HelmReleaseStatus, i
 		reason, message = words.failed, "Helm "+words.name+" failed: "+message
 		c.set(helmv2.ReleasedCondition, metav1.ConditionFalse, reason, message)
 	} else {
-		c.keep(helmv2.ReleasedCondition)
+		c.keepActions()
 	}
 	c.retried(cmp.Or(reason, meta.ReconciliationFailedReason), message)
+}
+
+// keepActions leaves what the newest actions have left: a run that takes none changes nothing of it.
+func (c *conditions) keepActions() {
+	c.keep(helmv2.ReleasedCondition)
+	c.keep(helmv2.TestSuccessCondition)
+	c.keep(helmv2.RemediatedCondition)
 }
 
 func (c *conditions) retried(reason, message string) {

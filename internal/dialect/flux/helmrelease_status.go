@@ -230,16 +230,15 @@ func (h HelmReleases) conditions(cr object.Object, r report.Report, s helmv2.Hel
 	fresh := r.Generation != s.ObservedGeneration || newest == nil || newest.Status == metav1.ConditionUnknown
 	switch {
 	case r.Running && !fresh:
-		for _, kind := range []string{meta.ReadyCondition, helmv2.ReleasedCondition, helmv2.TestSuccessCondition, helmv2.RemediatedCondition, drifted, contested} {
+		c.keepActions()
+		for _, kind := range []string{meta.ReadyCondition, drifted, contested} {
 			c.keep(kind)
 		}
 		c.set(meta.ReconcilingCondition, metav1.ConditionTrue, meta.ProgressingReason, inProgress)
 		return c.sorted()
 	case r.Running || r.Reason == report.InProgress || r.Reason == report.AwaitingHealth || r.Reason == "":
 		c.unfinished(r)
-		c.keep(helmv2.ReleasedCondition)
-		c.keep(helmv2.TestSuccessCondition)
-		c.keep(helmv2.RemediatedCondition)
+		c.keepActions()
 	case r.Reason == report.PruneFailed && cr.At("metadata", "deletionTimestamp") != nil:
 		c.notUninstalled(r, s)
 	case r.Reason == report.Succeeded:
@@ -251,6 +250,7 @@ func (h HelmReleases) conditions(cr object.Object, r report.Report, s helmv2.Hel
 		if r.Reason == report.AccessDenied {
 			reason, message = accessDenied, r.Message
 		}
+		c.keepActions()
 		c.set(meta.ReadyCondition, metav1.ConditionFalse, reason, message)
 		c.set(meta.StalledCondition, metav1.ConditionTrue, reason, message)
 	default:

@@ -74,6 +74,24 @@ func TestARunThatDoesNotComeToItsReleaseIsNoAttempt(t *testing.T) {
 	}
 }
 
+// TestARunThatDoesNotComeToItsReleaseLeavesWhatActionsHaveLeft: as in helm-controller, Ready alone has another reason.
+func TestARunThatDoesNotComeToItsReleaseLeavesWhatActionsHaveLeft(t *testing.T) {
+	cr := stalledRelease()
+	status := cr["status"].(map[string]any)
+	status["conditions"] = append(status["conditions"].([]any), map[string]any{
+		"type": "TestSuccess", "status": "False", "reason": "TestFailed", "message": "no", "lastTransitionTime": "2026-01-01T00:00:00Z", "observedGeneration": int64(1),
+	})
+	before := conditionsOf(status)
+	for _, reason := range []report.Reason{report.SourceNotReady, report.ValuesFailed, report.DependencyNotReady, report.SpecRefused, report.AccessDenied} {
+		got := conditionsOf(flux.HelmReleases{}.Status(cr, report.Report{Generation: 1, Reason: reason, Message: "cannot"}))
+		for _, kind := range []string{"Released", "Remediated", "TestSuccess"} {
+			if got[kind] != before[kind] {
+				t.Errorf("%s: %s %q, want %q", reason, kind, got[kind], before[kind])
+			}
+		}
+	}
+}
+
 // conditionsOf are the reasons and messages of a status, by the type of the condition.
 func conditionsOf(status map[string]any) map[string]string {
 	out := map[string]string{}
