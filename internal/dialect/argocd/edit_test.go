@@ -272,6 +272,9 @@ func TestTheStatusIsReadAsArgoCDWritesIt(t *testing.T) {
 			t.Errorf("%s: it is settled", name)
 		}
 	}
+	if ruled := strings.Replace(reported, "comparedTo: {", "comparedTo: {ignoreDifferences: [{kind: X, jsonPointers: [/x]}], ", 1); ruled == reported || (argocd.Commands{}).Summarize(given.Object(t, ruled)).Finished {
+		t.Error("a rule less: it is settled")
+	}
 	if s := (argocd.Commands{}).Summarize(given.Object(t, strings.Replace(reported, "https://git.example/demo, path", "https://me:hunter2@git.example/demo, path", 1))); strings.Contains(s.Lines[4].Text, "hunter2") {
 		t.Errorf("a password is shown: %s", s.Lines[4].Text)
 	}

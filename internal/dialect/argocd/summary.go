@@ -168,7 +168,7 @@ func isComparedTo(cr object.Object, with comparedTo) bool {
 		was["sources"] = with.Sources
 	}
 	for key, was := range was {
-		if is := cr.At("spec", key); isFieldSet(is) && editor.CompactJSON(is) != editor.CompactJSON(was) {
+		if is := cr.At("spec", key); (isFieldSet(is) || isFieldSet(was)) && editor.CompactJSON(is) != editor.CompactJSON(was) {
 			return false
 		}
 	}
