@@ -202,7 +202,7 @@ func (e *edit) deletion(leave policy.Prune) {
 
 var (
 	commitForm = regexp.MustCompile(`^[0-9a-f]{40}([0-9a-f]{24})?$`)
-	rangeForm  = regexp.MustCompile(`^[<>=~^]|\*|\.x`)
+	rangeForm  = regexp.MustCompile(`^[<>=~^]|\*|^v?[0-9]+(\.[0-9]+)?\.x$`)
 )
 
 // editSource changes a GitRepository or OCIRepository: what a revision is shows by its form, as in Argo CD's targetRevision.

@@ -86,6 +86,12 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 		"the namespace is taken away":        {change: dialect.Change{Namespace: ptr("")}},
 		"a rule is added and taken away":     {change: dialect.Change{Unset: []string{"sync-policy"}}},
 		"a change of nothing leaves nothing": {},
+		"a branch of a version": {
+			change: dialect.Change{Revision: ptr("release-1.x")}, source: `{ref: {branch: release-1.x}}`,
+		},
+		"a branch with a file's name": {
+			change: dialect.Change{Revision: ptr("fix.xml")}, source: `{ref: {branch: fix.xml}}`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := given.Object(t, editedKustomization)
