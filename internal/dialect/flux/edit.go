@@ -121,13 +121,17 @@ func (e *edit) prunes(c dialect.Change) {
 // settings are what `unset` takes away.
 var settings = map[string][]string{
 	"sync-retry": {"spec", "retryInterval"}, "dest-namespace": {"spec", "targetNamespace"},
-	"revision": {"metadata", "annotations", revisionKey}, "sync-policy": {"spec", "suspend"},
+	"revision":   {"metadata", "annotations", revisionKey},
 	"nameprefix": {"spec", "namePrefix"}, "namesuffix": {"spec", "nameSuffix"}, "kustomize-namespace": {"spec", "targetNamespace"},
 	"ignore-missing-components": {"spec", "ignoreMissingComponents"},
 }
 
 func (e *edit) unset(flags []string) {
 	for _, flag := range flags {
+		if flag == "sync-policy" {
+			e.suspend(false)
+			continue
+		}
 		path, ok := settings[flag]
 		if !ok {
 			e.Refuse("a Kustomization has nothing to unset by --%s", flag)
@@ -146,21 +150,30 @@ func (e *edit) plan(c dialect.Change) {
 	if c.Prune != nil {
 		e.Put(*c.Prune, "spec", "prune")
 	}
-	suspend := c.Suspend
-	if c.Policy != "" {
-		manual := c.Policy == dialect.Manual
-		suspend = &manual
-	}
-	how, _ := e.CR.Annotation(reader.AdoptedKey)
 	switch {
-	case suspend == nil:
-	case how == string(policy.TakeBeside):
+	case c.Policy != "":
+		e.suspend(c.Policy == dialect.Manual)
+	case c.Suspend != nil:
+		e.suspend(*c.Suspend)
+	}
+}
+
+// suspend sets spec.suspend, or takes it away.
+func (e *edit) suspend(on bool) {
+	switch {
+	case isBesideFlux(e.CR):
 		e.Refuse("spec.suspend is for Flux since truce adopt: annotate %s=observe for a standstill, or end that; truce release gives all back", reader.ModeKey)
-	case *suspend:
+	case on:
 		e.Put(true, "spec", "suspend")
 	default:
 		e.Drop("spec", "suspend")
 	}
+}
+
+// isBesideFlux reports whether an app was adopted from Flux, which is kept from it by spec.suspend.
+func isBesideFlux(cr object.Object) bool {
+	how, _ := cr.Annotation(reader.AdoptedKey)
+	return how == string(policy.TakeBeside)
 }
 
 // remediation says whether drift is corrected, where the cluster keeps it.

@@ -229,3 +229,15 @@ func FuzzEdit(f *testing.F) {
 		}
 	})
 }
+
+// TestAnAppBesideFluxStaysSuspended: its spec.suspend keeps Flux from it, whatever takes the field away.
+func TestAnAppBesideFluxStaysSuspended(t *testing.T) {
+	beside := given.Object(t, editedKustomization)
+	lay(t, beside["metadata"], "{annotations: {truce.dev/adopted: beside}}")
+	lay(t, beside["spec"], "{suspend: true}")
+	for name, c := range map[string]dialect.Change{"unset": {Unset: []string{"sync-policy"}}, "set": {Policy: dialect.Automated}} {
+		if got, err := (flux.Commands{}).Edit(dialect.Resources{App: beside}, c); err == nil || !strings.Contains(err.Error(), "spec.suspend is for Flux") {
+			t.Errorf("%s: suspend %v, %v", name, got.App.At("spec", "suspend"), err)
+		}
+	}
+}
