@@ -241,3 +241,15 @@ func TestAnAppBesideFluxStaysSuspended(t *testing.T) {
 		}
 	}
 }
+
+// TestAHelmReleaseBesideFluxIsDeleted with its release, which it is suspended for anyway; to keep that, Flux has it back first.
+func TestAHelmReleaseBesideFluxIsDeleted(t *testing.T) {
+	beside := given.Object(t, `{apiVersion: helm.toolkit.fluxcd.io/v2, kind: HelmRelease, metadata: {name: web, namespace: apps, annotations: {truce.dev/adopted: beside}}, spec: {suspend: true}}`)
+	got, err := (flux.HelmCommands{}).Edit(dialect.Resources{App: beside}, dialect.Change{Leave: policy.PruneDelete})
+	if diff := cmp.Diff(beside, got.App); err != nil || diff != "" {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	if _, err := (flux.HelmCommands{}).Edit(dialect.Resources{App: beside}, dialect.Change{Leave: policy.PruneKeep}); err == nil || !strings.Contains(err.Error(), "truce release") || strings.Contains(err.Error(), "standstill") {
+		t.Errorf("objects that stay: %v", err)
+	}
+}

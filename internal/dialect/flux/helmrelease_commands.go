@@ -27,10 +27,14 @@ func (HelmCommands) Edit(r dialect.Resources, c dialect.Change) (dialect.Resourc
 	if c.Pin != nil && *c.Pin != "" {
 		return r, errors.New("truce does not go back to an older release of a HelmRelease, which would be upgraded again at once: revert its values, or its chart's version, in Git")
 	}
-	if c.Leave != "" { // helm-controller uninstalls no release of a suspended HelmRelease
-		leaves := c.Leave == policy.PruneKeep
-		c.Leave, c.Suspend = "", &leaves
+	leaves := c.Leave == policy.PruneKeep
+	switch {
+	case leaves && isBesideFlux(r.App):
+		return r, errors.New("truce uninstalls the release of a HelmRelease that it has adopted beside Flux: to keep the objects, run `truce release` first, and delete the HelmRelease while it is suspended")
+	case c.Leave != "" && !isBesideFlux(r.App): // helm-controller uninstalls no release of a suspended HelmRelease
+		c.Suspend = &leaves
 	}
+	c.Leave = ""
 	e := &edit{Editor: editor.Editor{CR: r.App.Clone()}}
 	other := c
 	other.Suspend, other.Pin, other.Run, other.At, other.ApprovePrune, other.Way = nil, nil, nil, time.Time{}, "", ""
