@@ -116,6 +116,16 @@ func TestACredentialOfAPullSecretIsForItsRegistryAlone(t *testing.T) {
 	}
 }
 
+// TestOfTwoEntriesForOneRegistryTheFirstIsUsed: else each fetch may log in as another.
+func TestOfTwoEntriesForOneRegistryTheFirstIsUsed(t *testing.T) {
+	config := []byte(`{"auths": {"registry.example.com": {"username": "b"}, "https://registry.example.com/v2/": {"username": "c"}, "https://registry.example.com": {"username": "a"}}}`)
+	for range 50 {
+		if got, lack := pullCredentials([]map[string][]byte{{dockerConfig: config}}, "registry.example.com/app"); got.Username != "a" || lack != "" {
+			t.Fatalf("%q %s", got.Username, lack)
+		}
+	}
+}
+
 func FuzzOCIRepositoryNeverPanics(f *testing.F) {
 	seeds(f, "testdata/oci/*.txtar")
 	seeds(f, "testdata/ocistatus/*.txtar")

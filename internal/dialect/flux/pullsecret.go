@@ -3,6 +3,7 @@ package flux
 import (
 	"encoding/base64"
 	"encoding/json"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -27,7 +28,7 @@ type registryLogin struct {
 }
 
 // pullCredentials picks the credentials for a repository, HOST/PATH, from image pull secrets: as for a kubelet, the longest name that fits wins, and
-// of equal ones that of the first Secret. It says what a Secret lacks, never what is in it.
+// of equal ones that of the first Secret, and of that the first one by its name. It says what a Secret lacks, never what is in it.
 func pullCredentials(secrets []map[string][]byte, repository string) (a source.Auth, lack string) {
 	best := ""
 	for _, data := range secrets {
@@ -35,9 +36,9 @@ func pullCredentials(secrets []map[string][]byte, repository string) (a source.A
 		if lack != "" {
 			return source.Auth{}, lack
 		}
-		for name, l := range logins {
-			if name := registryName(name); matchesRegistry(name, repository) && len(name) > len(best) {
-				best, a = name, l.auth()
+		for _, entry := range slices.Sorted(maps.Keys(logins)) {
+			if name := registryName(entry); matchesRegistry(name, repository) && len(name) > len(best) {
+				best, a = name, logins[entry].auth()
 			}
 		}
 	}
