@@ -16,6 +16,10 @@ import (
 const ofArgo = `
 -- argo/cm.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: of-argo}, data: {k: argo}}
+-- capable/Chart.yaml --
+{apiVersion: v2, name: capable, version: 1.0.0}
+-- capable/templates/cm.yaml --
+{apiVersion: v1, kind: ConfigMap, metadata: {name: capable}, data: {served: "{{ .Capabilities.APIVersions.Has "there.truce.dev/v1/Thither" }}"}}
 `
 
 // clusterSecret is a cluster Secret of Argo CD with further keys.
@@ -67,6 +71,14 @@ func applicationsThere(f farWorld) {
 	run := f.truce()
 	f.saysOf(run, 0, "app diff far")
 	f.saysOf(run, 0, "app get far", "Synced")
+
+	// A chart sees what the other cluster serves.
+	capable := f.there.Watch(f.t, configmaps, f.ns, "capable")
+	f.Apply(f.t, replace(f.t, f.applicationText("capable", "capable", automated), "server: https://kubernetes.default.svc", "name: prod"))
+	f.await(capable, func(o *unstructured.Unstructured) bool { return text(o, "data", "served") == "true" })
+	f.inSync("capable")
+	f.saysOf(run, 0, "app diff capable")
+	f.kubectl("delete", "application.argoproj.io/capable", "-n", f.ns, "--timeout=60s")
 
 	// What Git says of the same cluster by its address is another app, and the object is the first one's.
 	f.Apply(f.t, replace(f.t, f.applicationText("again", "argo", automated), "server: https://kubernetes.default.svc", "server: "+server+"/"))

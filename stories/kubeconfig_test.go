@@ -47,7 +47,7 @@ spec:
 -- charts/web/Chart.yaml --
 {apiVersion: v2, name: web, version: 1.0.0}
 -- charts/web/templates/web.yaml --
-{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}"}, data: {k: "{{ .Values.k }}", there: "{{ (lookup "v1" "ConfigMap" .Release.Namespace "asked").data.k }}"}}
+{apiVersion: v1, kind: ConfigMap, metadata: {name: "{{ .Release.Name }}"}, data: {k: "{{ .Values.k }}", there: "{{ (lookup "v1" "ConfigMap" .Release.Namespace "asked").data.k }}", served: "{{ .Capabilities.APIVersions.Has "there.truce.dev/v1/Thither" }}"}}
 -- adopted/cm.yaml --
 {apiVersion: v1, kind: ConfigMap, metadata: {name: adopted, namespace: NAMESPACE}, data: {k: there}}
 -- tenant/cm.yaml --
@@ -207,7 +207,7 @@ func releasedThere(f farWorld) {
 		f.Apply(f.t, f.releaseText("far", "  persistentClient: false\n  kubeConfig: {secretRef: {name: far}}\n  valuesFrom: [{kind: ConfigMap, name: values}]\n  uninstall: {keepHistory: true}\n"))
 		cm := f.there.Watch(f.t, configmaps, f.ns, "far")
 		f.await(cm, func(o *unstructured.Unstructured) bool {
-			return text(o, "data", "k") == "from here" && text(o, "data", "there") == "from there"
+			return text(o, "data", "k") == "from here" && text(o, "data", "there") == "from there" && text(o, "data", "served") == "true"
 		})
 		f.helmCondition("far", "Ready", func(c map[string]any) bool { return c["status"] == "True" })
 		if got := stored(); got != scene.deployed {

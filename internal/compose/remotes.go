@@ -42,7 +42,8 @@ func (r remotes) Open(k cluster.Kubeconfig) (controller.Remote, error) {
 	reader := list.Reader{Cluster: client}
 	configured := &admission.Reader{Cluster: client, Live: reader}
 	d := r.home
-	d.Scope, d.Scale, d.Checkers = served.Scopes{Cluster: client}, served.ScalePath(client, reader), checkers(client)
+	answers := served.Scopes{Cluster: client}
+	d.Scope, d.Version, d.Scale, d.Checkers = answers, answers, served.ScalePath(client, reader), checkers(client)
 	d.Live, d.Writer, d.History = reader, remote.Writer{Connection: to, Next: ssa.Writer{Cluster: client}}, &live.History{}
 	d.Home = r.home.Identities
 	d.Identities = remote.Identities{Connection: to, Next: impersonate.NewAccess(client, tenancy.Access{Live: reader, Writer: ssa.Writer{Cluster: client}})}

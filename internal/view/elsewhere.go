@@ -59,7 +59,7 @@ func (c *Cluster) inClusterOf(ctx context.Context, a app.App) (there *Cluster, e
 	engine.Scope, engine.Scale, engine.Checkers, engine.Version = from.Scope, from.Scale, from.Checkers, from.Version
 	engine.Admission, engine.Remote = r.Configured, r.Connection
 	engine.Home = readonly.Identity{Access: tenancy.Access{Live: c.engine.Live, Writer: readonly.Writer{Writer: c.engine.Writer}, Rights: readonly.AnyRights{}}}
-	out.engine.Scope = from.Scope // what is rendered is normalized for that cluster
+	out.engine.Scope, out.engine.Version = from.Scope, from.Version // what is rendered is for that cluster
 	out.other = &otherCluster{client: r.Client, engine: engine}
 	return &out, r.Connection.Close, nil
 }
