@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/dialect"
@@ -59,24 +60,28 @@ func (c *Controller) attachKey(reader app.Key, key app.SourceKey, parts []app.Pa
 // truce's the looks are asked for on its own custom resource, and the status says when one was made. Another controller's status does not: it answers
 // for its own look.
 func (c *Controller) requestFetch(key app.SourceKey) {
-	if isPinnedToCommit(key) {
-		return
-	}
 	c.mu.Lock()
-	e := c.sourceSet[key]
-	asks := e != nil && (e.attached || e.cr != nil && c.isWrittenByOther(key, e.cr) && isFetched(e.front.Source(e.cr)))
-	var parts []app.SourceKey
-	if asks {
-		e.wanted = time.Now()
-		parts = e.includes
-	}
+	asked := c.wantFetch(key, nil)
 	c.mu.Unlock()
-	for _, p := range parts {
-		c.requestFetch(p)
+	c.enqueueSources(asked)
+}
+
+// wantFetch notes that a look is asked for at a source, and at those that it includes, unless that is noted already, and returns these: asked, and what
+// is added. The caller holds mu.
+func (c *Controller) wantFetch(key app.SourceKey, asked []app.SourceKey) []app.SourceKey {
+	e := c.sourceSet[key]
+	if e == nil || isPinnedToCommit(key) || slices.Contains(asked, key) {
+		return asked
 	}
-	if asks {
-		c.sources.Add(key)
+	if !e.attached && (e.cr == nil || !c.isWrittenByOther(key, e.cr) || !isFetched(e.front.Source(e.cr))) {
+		return asked
 	}
+	e.wanted = time.Now()
+	asked = append(asked, key)
+	for _, p := range e.includes {
+		asked = c.wantFetch(p, asked)
+	}
+	return asked
 }
 
 // isFetched reports whether the custom resource of a source lets it be fetched.

@@ -49,11 +49,13 @@ func (c *Controller) cycleOf(key app.Key) []object.ID {
 	if e == nil || len(e.app.DependsOn) == 0 {
 		return nil
 	}
-	return dependency.FindCycle(resourceOf(e), func(id object.ID) []dependency.Dependency {
+	return dependency.FindCycle(resourceOf(e), func(id object.ID) (out []object.ID) {
 		if at := c.appSet[appKeyOf(id)]; at != nil && at.gvk.Group == id.Group {
-			return at.app.DependsOn
+			for _, d := range at.app.DependsOn {
+				out = append(out, d.On)
+			}
 		}
-		return nil
+		return out
 	})
 }
 

@@ -91,7 +91,7 @@ func (c *Controller) pauseGenerator(s dialect.Source, err error) time.Duration {
 
 // awaitInputs reports whether nothing is known yet of a source that is about to be looked at. The caller holds mu.
 func (c *Controller) awaitInputs(s dialect.Source) bool {
-	if len(s.Problems) > 0 || c.includeCycle(s.Key, s.Key, nil) != nil {
+	if len(s.Problems) > 0 || c.includeCycle(s.Key) != nil {
 		return false
 	}
 	return slices.ContainsFunc(s.Recipe.Sources, func(in recipe.Input) bool {
@@ -159,7 +159,7 @@ func extracts(r recipe.Recipe) bool {
 func (c *Controller) inputs(s dialect.Source) (map[string]source.Artifact, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if cycle := c.includeCycle(s.Key, s.Key, nil); cycle != nil {
+	if cycle := c.includeCycle(s.Key); cycle != nil {
 		return nil, generateError(s, source.BuildFailed, "these are made of each other: %s", strings.ReplaceAll(joinKeys(cycle), " includes ", " is made of "))
 	}
 	out := map[string]source.Artifact{}

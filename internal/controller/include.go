@@ -7,6 +7,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/dependency"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/tree"
 )
@@ -49,7 +50,7 @@ func (c *Controller) include(s dialect.Source, spec source.Spec, own source.Arti
 func (c *Controller) includedParts(s dialect.Source) ([]tree.Part, error) {
 	c.mu.RLock()
 	defer c.mu.RUnlock()
-	if cycle := c.includeCycle(s.Key, s.Key, nil); cycle != nil {
+	if cycle := c.includeCycle(s.Key); cycle != nil {
 		return nil, includeError(source.IncludeCycle, "these include each other: %s", joinKeys(cycle))
 	}
 	var parts []tree.Part
@@ -68,29 +69,22 @@ func (c *Controller) includedParts(s dialect.Source) ([]tree.Part, error) {
 	return parts, nil
 }
 
-// includeCycle returns the sources by which one includes itself; nil where it does not. The caller holds mu.
-func (c *Controller) includeCycle(start, at app.SourceKey, path []app.SourceKey) []app.SourceKey {
-	path = append(slices.Clip(path), at)
-	e := c.sourceSet[at]
-	if e == nil {
+// includeCycle returns the sources by which one includes itself, which is the first and the last of them; nil where it does not. The caller holds mu.
+func (c *Controller) includeCycle(key app.SourceKey) []app.SourceKey {
+	cycle := dependency.FindCycle(key, func(at app.SourceKey) []app.SourceKey {
+		e := c.sourceSet[at]
+		switch {
+		case e == nil:
+			return nil
+		case e.from != (app.SourceKey{}):
+			return append(slices.Clip(e.includes), e.from)
+		}
+		return e.includes
+	})
+	if cycle == nil {
 		return nil
 	}
-	of := e.includes
-	if e.from != (app.SourceKey{}) {
-		of = append(slices.Clip(of), e.from)
-	}
-	for _, next := range of {
-		if next == start {
-			return append(path, start)
-		}
-		if slices.Contains(path, next) {
-			continue // a cycle of others, which they report
-		}
-		if cycle := c.includeCycle(start, next, path); cycle != nil {
-			return cycle
-		}
-	}
-	return nil
+	return append(cycle, key)
 }
 
 // concerned returns the sources that include one whose state becomes another: those of a new artifact, or of another reason why there is none.

@@ -1,7 +1,7 @@
 // Package dependency answers: which other objects must be ready before this app runs, and do apps depend on each other in a circle?
 //
 // In: what an app's custom resource says of its dependencies.
-// Out: Dependency, and the members of a cycle.
+// Out: Dependency, and the members of a cycle, also of one of sources.
 // Promise: pure; a cycle is found from each of its members, and from nothing that only depends on one.
 // Not here: whether a dependency is ready (the dialects), waiting for it (controller).
 package dependency
@@ -21,28 +21,29 @@ type Dependency struct {
 	Ready cel.Expression
 }
 
-// FindCycle returns the shortest way from an app over what apps depend on back to it, beginning with the app itself; nil for none.
-func FindCycle(from object.ID, dependencies func(object.ID) []Dependency) []object.ID {
-	before := map[object.ID]object.ID{}
-	next := []object.ID{from}
+// FindCycle returns the shortest way from an app over what apps depend on back to it, beginning with the app itself; nil for none. Sources that are made of
+// each other have cycles, too. It asks for the dependencies of each once.
+func FindCycle[K comparable](from K, dependencies func(K) []K) []K {
+	before := map[K]K{}
+	next := []K{from}
 	for len(next) > 0 {
 		at := next[0]
 		next = next[1:]
-		for _, d := range dependencies(at) {
-			if d.On == from {
+		for _, on := range dependencies(at) {
+			if on == from {
 				return dependencyPath(at, from, before)
 			}
-			if _, known := before[d.On]; !known {
-				before[d.On] = at
-				next = append(next, d.On)
+			if _, known := before[on]; !known {
+				before[on] = at
+				next = append(next, on)
 			}
 		}
 	}
 	return nil
 }
 
-func dependencyPath(at, from object.ID, before map[object.ID]object.ID) []object.ID {
-	path := []object.ID{at}
+func dependencyPath[K comparable](at, from K, before map[K]K) []K {
+	path := []K{at}
 	for at != from {
 		at = before[at]
 		path = append(path, at)

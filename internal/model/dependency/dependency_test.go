@@ -11,10 +11,10 @@ import (
 func TestACycleIsFoundFromEachOfItsMembers(t *testing.T) {
 	key := func(name string) object.ID { return object.ID{Kind: "Kustomization", Namespace: "n", Name: name} }
 	edges := map[string]string{"a": "x b", "b": "c", "c": "y a", "d": "a", "s": "s", "x": "y gone", "y": ""}
-	dependencies := func(k object.ID) []dependency.Dependency {
-		var out []dependency.Dependency
-		for _, to := range strings.Fields(edges[k.Name]) {
-			out = append(out, dependency.Dependency{On: key(to)})
+	dependencies := func(k object.ID) []object.ID {
+		var out []object.ID
+		for to := range strings.FieldsSeq(edges[k.Name]) {
+			out = append(out, key(to))
 		}
 		return out
 	}
