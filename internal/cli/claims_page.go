@@ -55,8 +55,8 @@ knows: the evidence by which it recognises each, the fields, and what truce does
     truce controller --claims-file mine.yaml   # use it
 
 At run time: the ConfigMap ` + "`truce-claims`" + ` in the namespace of the controller's own state (` + "`--runtime-namespace`" + `, else the first ` + "`--namespace`" + `, else its own).
-Each of its keys is a file. An entry with the id of one below replaces it; ` + "`off: true`" + ` removes it. A wrong entry is refused with its line, and the previous claims stay in force. They also do until the
-claimants of the new ones have been listed.
+Each of its keys is a file. An entry with the id of one below replaces it; ` + "`off: true`" + ` removes it. A wrong entry is refused with its line, by the Event ` + "`ClaimsRefused`" + ` of the ConfigMap, and the previous claims stay in force. They also do until the
+claimants of the new ones have been listed. A controller that starts, or takes over, while the ConfigMap has a wrong entry does not know the previous claims: it reconciles nothing until the ConfigMap is corrected or deleted.
 
 ` + "```yaml" + `
 claims:

@@ -110,8 +110,10 @@ func (c *Controller) Run(ctx context.Context) error {
 	c.targets.ctx = ctx
 	c.targets.follower.start(ctx)
 	c.terminations.ctx = ctx
+	g.Go(func() error { return c.writeEvents(ctx) })
+	g.Go(func() error { return c.sendMessages(ctx) })
 	if c.watchClaimants(ctx); ctx.Err() != nil {
-		return nil
+		return g.Wait()
 	}
 	c.lookForLacks(ctx)
 	own.watchDefinitions(ctx)
@@ -121,8 +123,6 @@ func (c *Controller) Run(ctx context.Context) error {
 		g.Go(func() error { c.enqueueListed(ctx, w); return nil })
 	}
 	g.Go(func() error { c.awaitProjects(ctx); return nil })
-	g.Go(func() error { return c.writeEvents(ctx) })
-	g.Go(func() error { return c.sendMessages(ctx) })
 	if c.Outlet != nil {
 		g.Go(func() error { return c.Outlet.Run(ctx) })
 	}
