@@ -37,13 +37,13 @@ func (e *Engine) StartOver() {
 	}
 }
 
-// startOver returns a record of the same object and app that has nothing but what is remembered of fights. The next run of the app fills it
-// as that of a new process does. Both have one lock for judging and writing.
+// startOver returns a record of the same object and app that has nothing but what the app wants with it and what is remembered of fights. The next run of
+// the app fills it as that of a new process does; no other app that names the object takes it before. Both have one lock for judging and writing.
 func (r *managedObject) startOver() *managedObject {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return &managedObject{
-		reconcileLock: r.reconcileLock, id: r.id, owner: r.owner, memory: r.memory, savedMemory: r.savedMemory,
+		reconcileLock: r.reconcileLock, id: r.id, owner: r.owner, hold: r.hold, memory: r.memory, savedMemory: r.savedMemory,
 		description: description{served: r.served, file: r.file, line: r.line, wave: r.wave},
 		observation: observation{assessed: r.assessed},
 	}
