@@ -298,24 +298,40 @@ func (e *Engine) HasInventory(ctx context.Context, key app.Key) (bool, error) {
 
 // Forget ends an app whose custom resource is gone, without touching its objects: other apps may take them. The inventory is deleted where the
 // objects were to stay. Where they were to be deleted, another program removed the finalizer, and the inventory stays as the only list of
-// what truce has left behind.
+// what truce has left behind. After an error the app is known still, and Forget is called again.
 func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	if err := e.WriteInventory(ctx, key); err != nil {
 		return err
 	}
+	a, err := e.appOf(key) // an error: it was never run, or has ended already
+	if err == nil && cmp.Or(a.PruneOnDelete, a.Prune) == policy.PruneKeep && a.Policy.Mode != policy.Observe {
+		if err := e.deleteInventory(ctx, key); err != nil {
+			return err
+		}
+	}
 	if e.Bases != nil {
 		e.Bases.Forget(key)
 	}
-	a, err := e.appOf(key)
 	e.passAllToWaiting(e.dropApp(key))
 	e.releaseWaits.forget(key)
-	if err != nil || cmp.Or(a.PruneOnDelete, a.Prune) != policy.PruneKeep || a.Policy.Mode == policy.Observe {
-		return nil // it was never run, or has ended already
-	}
-	if _, err := e.Inventory.Load(ctx, key); err != nil {
+	return nil
+}
+
+// deleteInventory deletes the record of an app that is known, and drops what is left to be written of it.
+func (e *Engine) deleteInventory(ctx context.Context, key app.Key) error {
+	l := e.state(key).inventory
+	if err := l.lock(ctx); err != nil {
 		return err
 	}
-	return e.Inventory.Delete(ctx, key)
+	defer l.unlock()
+	if _, err := e.Inventory.Load(ctx, key); err != nil { // a store deletes what it has read
+		return err
+	}
+	if err := e.Inventory.Delete(ctx, key); err != nil {
+		return err
+	}
+	l.clear()
+	return nil
 }
 
 // dropApp forgets an app and lets go of its objects' records.
