@@ -2,7 +2,6 @@ package rules
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/lint/discover"
@@ -73,17 +72,10 @@ func isWiped(d described, p field.Path) bool {
 	switch d.unit.Dialect {
 	case discover.ArgoCD:
 		i := d.ignoring(p)
-		return serverSide(d) && (i.rule == "" || !i.respect)
+		return d.unit.AppliesServerSide(d.object.Data) && (i.rule == "" || !i.respect)
 	case discover.Flux:
 		return !d.leftAlone() && d.ignoring(p).rule == ""
 	default:
 		return true
 	}
-}
-
-// serverSide reports whether Argo CD applies the object on the server's side.
-func serverSide(d described) bool {
-	options, _ := d.unit.Resource.At("spec", "syncPolicy", "syncOptions").([]any)
-	own, _ := d.object.Data.Annotation("argocd.argoproj.io/sync-options")
-	return slices.Contains(options, any("ServerSideApply=true")) || own == "ServerSideApply=true"
 }
