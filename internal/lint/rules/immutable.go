@@ -31,10 +31,11 @@ func immutableChanged() rule {
 
 // frozen is a field that cannot be changed.
 type frozen struct {
-	path   string   // names between dots
-	absent any      // what the server makes of none; nil where that is not known
-	except []string // fields below it that can be changed
-	kept   bool     // left out it stays as it is
+	path    string   // names between dots
+	absent  any      // what the server makes of none; nil where that is not known
+	except  []string // fields below it that can be changed
+	kept    bool     // left out it stays as it is
+	elastic bool     // of an Indexed Job that runs all at once it can be changed
 }
 
 // frozenFields are by group and kind. Each was tried.
@@ -47,7 +48,7 @@ var frozenFields = map[string][]frozen{
 		{path: "spec.volumeClaimTemplates"},
 	},
 	"batch/Job": {
-		{path: "spec.template"}, {path: "spec.completions"}, {path: "spec.completionMode", absent: "NonIndexed"}, {path: "spec.managedBy"},
+		{path: "spec.template"}, {path: "spec.completions", elastic: true}, {path: "spec.completionMode", absent: "NonIndexed"}, {path: "spec.managedBy"},
 	},
 	"/Service": {{path: "spec.clusterIP", kept: true}, {path: "spec.loadBalancerClass"}},
 	"/PersistentVolumeClaim": {
@@ -69,6 +70,13 @@ var frozenFields = map[string][]frozen{
 	"discovery.k8s.io/EndpointSlice":                {{path: "addressType"}},
 	"apiextensions.k8s.io/CustomResourceDefinition": {{path: "spec.scope"}},
 	"/Secret": {{path: "type", absent: "Opaque"}},
+}
+
+// isElastic reports whether the completions of a Job may change: it is Indexed, and runs all of them at once.
+func isElastic(o object.Object) bool {
+	all, named := field.WholeNumber(o.At("spec", "completions"))
+	atOnce, _ := field.WholeNumber(valueOrDefault(o.At("spec", "parallelism"), o.At("spec", "parallelism") != nil, int64(1)))
+	return named && all == atOnce && o.At("spec", "completionMode") == "Indexed"
 }
 
 // sealed are the fields of what says itself that it is immutable.
@@ -135,6 +143,9 @@ func (j *checker) frozenIn(d described, was object.Object) []Finding {
 	}
 	var out []Finding
 	for _, f := range list {
+		if f.elastic && isElastic(d.object.Data) {
+			continue
+		}
 		for _, p := range f.paths(was, d.object.Data) {
 			if message, sev := f.changed(p, was, d.object.Data); message != "" {
 				out = append(out, j.frozenFinding(d, p, message, sev))
