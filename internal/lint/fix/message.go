@@ -5,7 +5,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/validate/content"
+
 	"github.com/truce-gitops/truce/internal/lint/discover"
+	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
 // handover says what keeps the count when the field leaves Git. Measured (reference of Flux and of kubectl): where the applier was the only
@@ -20,21 +24,20 @@ func (m *planner) handover(f finding) string {
 		ns = " -n " + f.Object.Namespace
 	}
 	u := m.Discovery.Units[f.at]
+	i := slices.IndexFunc(u.Objects, func(o desired.Object) bool { return o.ID == f.Object })
+	if i < 0 || !canExist(u.Objects[i].GVK, f.Object) {
+		return "# a workload whose name in Git is none that a cluster takes, such as one with a variable: hand its count over by the name that it has there"
+	}
 	client := fmt.Sprintf("kubectl%s apply edit-last-applied %s/%s   # and remove %s there", ns, kind, f.Object.Name, fieldName(f.Path))
 	switch {
-	case u.Dialect == discover.ArgoCD && !serverSide(u):
+	case u.Dialect == discover.ArgoCD && !u.AppliesServerSide(u.Objects[i].Data):
 		return client
 	case u.Dialect == discover.Bare:
 		client = "\n" + client + ", if it is applied without --server-side"
 	default:
 		client = ""
 	}
-	gv, meta := "", fmt.Sprintf(`"metadata":{"name":%q}`, f.Object.Name)
-	for _, o := range u.Objects {
-		if o.ID == f.Object {
-			gv = o.GVK.APIVersion()
-		}
-	}
+	gv, meta := u.Objects[i].GVK.APIVersion(), fmt.Sprintf(`"metadata":{"name":%q}`, f.Object.Name)
 	body, end := "", ""
 	for _, e := range f.Path {
 		if e.FieldName == nil {
@@ -65,9 +68,11 @@ func (m *planner) handovers() string {
 	return strings.Join(out, "\n")
 }
 
-func serverSide(u discover.Unit) bool {
-	options, _ := u.Resource.At("spec", "syncPolicy", "syncOptions").([]any)
-	return slices.Contains(options, any("ServerSideApply=true"))
+// canExist reports whether the API server can have an object. The name of one that it refuses may be a command of a shell, and is part of no command
+// that a person is to run.
+func canExist(gvk object.GVK, id object.ID) bool {
+	isName := func(text string) bool { return len(content.IsDNS1123Subdomain(strings.ToLower(text))) == 0 }
+	return isName(gvk.Kind) && isName(gvk.Version) && (gvk.Group == "" || isName(gvk.Group)) && isName(id.Name) && (id.Namespace == "" || isName(id.Namespace))
 }
 
 // Message is the message of the commit that has the changes: what, why, and what must be done first.
@@ -80,7 +85,7 @@ func (p Plan) Message() string {
 	if len(p.Fixes) > 1 {
 		subject = fmt.Sprintf("end %d conflicts with other writers", p.ended())
 	}
-	b.WriteString(subject + "\n")
+	b.WriteString(strings.Join(strings.Fields(subject), " ") + "\n")
 	var first []string
 	for _, c := range p.Fixes {
 		if len(p.Fixes) == 1 {
