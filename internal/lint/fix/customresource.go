@@ -24,8 +24,10 @@ func (m *planner) ignoreField(ctx context.Context, f finding) (Fix, error) {
 	}
 	e := resourceEdit{planner: m, at: f.at, tree: m.tree.clone()}
 	var err error
+	needs := ""
 	switch u.Dialect {
 	case discover.Flux:
+		needs = ", by spec.ignore, which Flux has from 2.9 on"
 		target := yamledit.Map{{Key: "kind", Value: f.Object.Kind}, {Key: "name", Value: f.Object.Name}}
 		err = e.add(yamledit.Map{{Key: "paths", Value: []any{pointer}}, {Key: "target", Value: target}}, "spec", "ignore")
 	case discover.ArgoCD:
@@ -42,7 +44,7 @@ func (m *planner) ignoreField(ctx context.Context, f finding) (Fix, error) {
 	if err != nil {
 		return Fix{}, err
 	}
-	return Fix{Files: []string{u.File}, Why: f.Message, What: fmt.Sprintf("let %s leave %s of %s to others", u.Name(), fieldName(f.Path), f.Object)}, nil
+	return Fix{Files: []string{u.File}, Why: f.Message, What: fmt.Sprintf("let %s leave %s of %s to others%s", u.Name(), fieldName(f.Path), f.Object, needs)}, nil
 }
 
 // respect adds the option without which Argo CD only hides what it ignores.
