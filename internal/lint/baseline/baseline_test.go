@@ -157,11 +157,13 @@ func TestAFileThatIsNotUnderstoodIsRefusedWithItsLine(t *testing.T) {
 		{top + "- &a {rule: a, message: b}\n- *a\n", "known.yaml:5: an alias"},
 		{top + "- rule: a\n message: b\n", "known.yaml:"},
 		{top + "- just text\n", "known.yaml:4: cannot unmarshal"},
+		{"[]\n", "known.yaml:1: cannot unmarshal"},
+		{strings.TrimSuffix(top, "\n") + " text\n", "known.yaml:3: cannot unmarshal"},
 		{top + "---\nkind: Baseline\n", "known.yaml:4: a second YAML document"},
 		{"{\"apiVersion\": 1", "known.yaml:1: "},
 	} {
 		_, err := baseline.ParseFile("known.yaml", []byte(test.text))
-		if err == nil || !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "known.Entry") {
+		if err == nil || !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "baseline.") {
 			t.Errorf("%q: got %v, want %s", test.text, err, test.want)
 		}
 	}

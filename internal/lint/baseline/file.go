@@ -136,7 +136,7 @@ func entryLine(root *yaml.Node, entry int) int {
 
 var (
 	unknownKey = regexp.MustCompile(`field (\S+) not found in type \S+`)
-	goType     = regexp.MustCompile(` into (known\.|\[\]known\.)\S+`)
+	goType     = regexp.MustCompile(` into (\[\])?baseline\.\S+`)
 	lineNumber = regexp.MustCompile(`^(?:yaml: )?line (\d+): `)
 )
 
