@@ -224,7 +224,7 @@ func newRecentRow(e journal.Entry) recentRow {
 		row.Object = e.Object.String()
 	default:
 		row.Object, row.Path = e.Object.String(), strings.TrimPrefix(e.Path, ".")
-		row.Git, row.Live, row.By = report.FormatValue(e.Git), report.FormatValue(e.Live), e.Writer
+		row.Git, row.Live, row.By = report.FormatValue(e.Git), report.FormatValue(e.Live), e.By()
 		if row.Path == "" && e.Live == nil {
 			row.Path, row.Git = wholeObject, wholeThere
 		}

@@ -91,6 +91,17 @@ func TestWhatTheJournalHoldsIsOnlyShown(t *testing.T) {
 	}
 }
 
+func TestAPageSaysAllThatIsKnownOfAWriter(t *testing.T) {
+	e := journal.Entry{
+		At: noon.Add(-time.Minute), App: app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}, What: journal.Held,
+		Object: object.ID{Group: "apps", Kind: "Deployment", Namespace: "shop", Name: "web"}, Path: ".spec.paused", Git: false, Live: true,
+		Writer: "kubectl-edit", Manager: "kubectl-edit", User: "jane", Evidence: "recorded",
+	}
+	if body := get(t, stateWith([]journal.Entry{e}), "/apps/Kustomization/flux-system/web").Body.String(); !strings.Contains(body, e.By()) || !strings.Contains(body, "jane") {
+		t.Errorf("the page does not say %q:\n%s", e.By(), body)
+	}
+}
+
 func TestAPageShowsABoundedPartOfTheJournal(t *testing.T) {
 	key := app.Key{Kind: "Kustomization", Namespace: "flux-system", Name: "web"}
 	var entries []journal.Entry
