@@ -216,15 +216,9 @@ func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1
 	if early && len(r.Objects) == 0 || r.Applied == "" && !slices.ContainsFunc(r.Objects, applied) {
 		return had
 	}
-	listed := map[string]string{} // the versions
-	if had != nil {
-		for _, e := range had.Entries {
-			listed[e.ID] = e.Version
-		}
-	}
+	listed := versionsOf(had)
 	now := map[string]string{}
-	prunes := slices.Contains([]report.Stage{report.Prune, report.Observe, report.Done}, r.Stage)
-	if observes := len(r.Objects) > 0 && !slices.ContainsFunc(r.Objects, applied); observes || !prunes { // nothing is pruned, or nothing yet
+	if !hasPruned(r) {
 		now = maps.Clone(listed)
 	}
 	for _, o := range r.Objects {
@@ -244,6 +238,23 @@ func inventory(had *kustomizev1.ResourceInventory, r report.Report) *kustomizev1
 		entries = append(entries, kustomizev1.ResourceRef{ID: id, Version: now[id]})
 	}
 	return &kustomizev1.ResourceInventory{Entries: entries}
+}
+
+// versionsOf are the API versions of the objects that an inventory lists.
+func versionsOf(had *kustomizev1.ResourceInventory) map[string]string {
+	out := map[string]string{}
+	if had != nil {
+		for _, e := range had.Entries {
+			out[e.ID] = e.Version
+		}
+	}
+	return out
+}
+
+// hasPruned reports whether a run came to its prune, and did not only observe.
+func hasPruned(r report.Report) bool {
+	observes := len(r.Objects) > 0 && !slices.ContainsFunc(r.Objects, applied)
+	return !observes && slices.Contains([]report.Stage{report.Prune, report.Observe, report.Done}, r.Stage)
 }
 
 func applied(o report.Object) bool { return o.Applied }
