@@ -8,7 +8,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/source"
 )
 
@@ -73,5 +75,18 @@ func TestAnotherSpecOrArtifactBeginsThePausesAgain(t *testing.T) {
 				t.Errorf("%s: it is tried again after %s, want %s", change.name, again, want)
 			}
 		}
+	}
+}
+
+// TestAnArtifactThatWentUnseenIsMadeAgain: a list shows that it is gone, without what was in it.
+func TestAnArtifactThatWentUnseenIsMadeAgain(t *testing.T) {
+	c, s, _ := speaking(t)
+	cr, maker := resource(), app.SourceKey{Kind: artifactGenerator, Name: "maker"}
+	c.sourceSet[app.SourceKey{Kind: "Kustomization", Name: "web"}] = &sourceEntry{cr: cr, from: maker}
+	c.sourceSet[maker] = &sourceEntry{cr: resource()}
+	stub := object.Object{"metadata": map[string]any{"name": "web"}}
+	c.onSourceEvent(before{s}, live.Event{GVK: cr.GVK(), ID: cr.ID(), Object: stub, Gone: true})
+	if c.sources.Len() != 1 {
+		t.Errorf("%d sources are looked at, want the one that makes it", c.sources.Len())
 	}
 }

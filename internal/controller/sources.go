@@ -50,8 +50,8 @@ func (c *Controller) onSourceEvent(f dialect.Sources, ev live.Event) {
 		e.stop()
 		delete(c.sourceSet, s.Key)
 		including := c.including(s.Key)
-		if s.Maker != (app.SourceKey{}) {
-			including = append(including, s.Maker) // which makes it again, if it is to
+		if e.from.Kind == artifactGenerator {
+			including = append(including, e.from) // which makes it again, if it is to; the event may be of a list, without what was in it
 		}
 		c.mu.Unlock()
 		c.forgetMatters(ev.Object)
