@@ -6,7 +6,7 @@ import (
 	"k8s.io/klog/v2"
 )
 
-// maxWarnings is how many texts are remembered: some name an object.
+// maxWarnings is how many texts are remembered: some name an object. When there are more, all are forgotten.
 const maxWarnings = 1000
 
 // warnings logs each warning of the API server (RFC 7234, code 299) once: the server repeats it with every request that deserves it.
@@ -19,10 +19,10 @@ type warnings struct {
 func (w *warnings) HandleWarningHeader(code int, _, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if code != 299 || text == "" || w.said[text] || len(w.said) == maxWarnings {
+	if code != 299 || text == "" || w.said[text] {
 		return
 	}
-	if w.said == nil {
+	if w.said == nil || len(w.said) == maxWarnings {
 		w.said = map[string]bool{}
 	}
 	w.said[text] = true

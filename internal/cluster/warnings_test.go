@@ -41,3 +41,21 @@ func TestAWarningOfTheServerIsLoggedOnce(t *testing.T) {
 		t.Errorf("logged %d times:\n%s", got, log.String())
 	}
 }
+
+// TestAWarningIsLoggedHoweverManyWereBefore: some name an object, and a process of months meets any number of them.
+func TestAWarningIsLoggedHoweverManyWereBefore(t *testing.T) {
+	var log bytes.Buffer
+	klog.SetSlogLogger(slog.New(slog.NewTextHandler(&log, nil)))
+	t.Cleanup(klog.ClearLogger)
+	client, err := cluster.NewClient(&rest.Config{Host: "http://server"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := client.Config().WarningHandler
+	for i := range 1500 {
+		said.HandleWarningHeader(299, "-", fmt.Sprintf("object %d has a deprecated field.", i))
+	}
+	if !strings.Contains(log.String(), "object 1499 has") {
+		t.Error("the last warning is not logged")
+	}
+}
