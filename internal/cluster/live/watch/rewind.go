@@ -68,6 +68,7 @@ func (l listing) confirm(ctx context.Context, res cluster.Resource) error {
 		return nil
 	}
 	one := l.narrowed(metav1.ListOptions{Limit: 1})
+	one.LabelSelector = "" // any object will do: for one with a label a server without a cache reads them all
 	list, err := l.cluster.Metadata().Resource(res.GVR).Namespace(l.interest.Namespace).List(ctx, one)
 	if err != nil {
 		return err

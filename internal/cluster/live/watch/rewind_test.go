@@ -79,6 +79,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	case q.Get("watch") != "":
 		s.stream(w, r)
 	default:
+		if q.Get("limit") == "1" && q.Has("labelSelector") {
+			s.note("search for one") // through all objects, where the one comes late
+		}
 		s.list(w, q.Get("resourceVersion"))
 	}
 }
