@@ -15,6 +15,7 @@ import (
 
 	testclock "k8s.io/utils/clock/testing"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/release/capabilities"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
@@ -155,11 +156,11 @@ func TestAnAggregatedAPIThatDoesNotAnswerKeepsItsKinds(t *testing.T) {
 		}
 	}
 	for _, word := range []string{"gauge", "gauges.unavailable.example.org"} {
-		if _, err := c.Find(t.Context(), word); err == nil || errors.Is(err, ErrUnknownKind) {
+		if _, err := c.Find(t.Context(), word); err == nil || errors.Is(err, live.ErrUnknownKind) {
 			t.Errorf("%s, which may be served: %v", word, err)
 		}
 	}
-	if _, err := c.Find(t.Context(), "gauges.other.example.org"); !errors.Is(err, ErrUnknownKind) {
+	if _, err := c.Find(t.Context(), "gauges.other.example.org"); !errors.Is(err, live.ErrUnknownKind) {
 		t.Errorf("a kind of another group: %v", err)
 	}
 	for _, does := range []bool{true, false} {

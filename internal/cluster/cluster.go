@@ -31,9 +31,6 @@ import (
 	"k8s.io/utils/clock"
 )
 
-// ErrUnknownKind says that the server serves no such kind at that version.
-var ErrUnknownKind = errors.New("the API server does not serve this kind")
-
 // Options say how to reach a server. Without Kubeconfig and Context, the KUBECONFIG variable, the home directory's
 // kubeconfig and the pod's service account are tried, as kubectl does.
 type Options struct {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -52,7 +53,7 @@ func TestKindsAreFoundWhereTheyAreServed(t *testing.T) {
 		r, err := c.Resource(gvk)
 		got := r.GVR.Resource
 		switch {
-		case errors.Is(err, cluster.ErrUnknownKind):
+		case errors.Is(err, live.ErrUnknownKind):
 			got = "unknown"
 		case err != nil:
 			t.Errorf("%s: %v", gvk, err)
@@ -82,7 +83,7 @@ func TestAKindThatIsAddedLaterIsFoundSoonAndAskedForSeldom(t *testing.T) {
 	discovered := func(e kubetest.Entry) bool { return e.Agent == "truce/test" && strings.Contains(e.Verb, "get") }
 	before := len(k.Audit(t, discovered))
 	for range 100 {
-		if _, err := c.Resource(widgets); !errors.Is(err, cluster.ErrUnknownKind) {
+		if _, err := c.Resource(widgets); !errors.Is(err, live.ErrUnknownKind) {
 			t.Fatal(err)
 		}
 	}
@@ -114,11 +115,11 @@ func TestABrokenGroupIsAnErrorAndNobodyElsesMatter(t *testing.T) {
 	deadline := time.Now().Add(time.Minute)
 	for { // until the aggregator has taken it
 		c.Invalidate("broken.example.org/v1")
-		if _, err = c.Resource(object.GVK{Group: "broken.example.org", Version: "v1", Kind: "X"}); !errors.Is(err, cluster.ErrUnknownKind) || time.Now().After(deadline) {
+		if _, err = c.Resource(object.GVK{Group: "broken.example.org", Version: "v1", Kind: "X"}); !errors.Is(err, live.ErrUnknownKind) || time.Now().After(deadline) {
 			break
 		}
 	}
-	if err == nil || errors.Is(err, cluster.ErrUnknownKind) {
+	if err == nil || errors.Is(err, live.ErrUnknownKind) {
 		t.Errorf("a broken API: %v", err)
 	}
 	if _, err := c.Resource(deployments); err != nil {
@@ -170,7 +171,7 @@ func TestAHangingGroupMakesNobodyElseWait(t *testing.T) {
 		t.Errorf("the other was answered only after the hanging group: %v", err)
 	default:
 	}
-	if err := <-ended; err == nil || errors.Is(err, cluster.ErrUnknownKind) {
+	if err := <-ended; err == nil || errors.Is(err, live.ErrUnknownKind) {
 		t.Errorf("the hanging group: %v", err)
 	}
 }
@@ -231,7 +232,7 @@ func TestADeadServerIsAnErrorAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Resource(deployments); err == nil || errors.Is(err, cluster.ErrUnknownKind) {
+	if _, err := c.Resource(deployments); err == nil || errors.Is(err, live.ErrUnknownKind) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -252,7 +253,7 @@ func TestAKindIsFoundByEveryNameThatKubectlTakes(t *testing.T) {
 		}
 	}
 	for _, word := range []string{"", "nope", "deployments.v1.batch", "deployments/status", "pods.apps"} {
-		if s, err := c.Find(t.Context(), word); !errors.Is(err, cluster.ErrUnknownKind) {
+		if s, err := c.Find(t.Context(), word); !errors.Is(err, live.ErrUnknownKind) {
 			t.Errorf("%q is taken for %v: %v", word, s.GVK, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,7 +23,7 @@ type Served struct {
 }
 
 // Find returns the kind that a word means, as kubectl reads it: deploy, deployment, deployments, deployments.apps,
-// deployments.v1.apps. Of several groups that have the word the one comes first that the server lists first. ErrUnknownKind says
+// deployments.v1.apps. Of several groups that have the word the one comes first that the server lists first. live.ErrUnknownKind says
 // that the server serves nothing of that name; another error, that it may be of a group that does not answer.
 func (c *Client) Find(ctx context.Context, word string) (Served, error) {
 	found, err := c.discover(ctx)
@@ -41,7 +42,7 @@ func (c *Client) Find(ctx context.Context, word string) (Served, error) {
 			return Served{}, fmt.Errorf("%q is not known: the API server has no answer of %s, which may serve it", word, at)
 		}
 	}
-	return Served{}, fmt.Errorf("%q: %w", word, ErrUnknownKind)
+	return Served{}, fmt.Errorf("%q: %w", word, live.ErrUnknownKind)
 }
 
 func (s Served) called(name string) bool {

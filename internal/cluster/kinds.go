@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -64,7 +65,8 @@ func newKinds(d discoverer, c clock.PassiveClock) *kinds {
 }
 
 // Resource returns where the kind is served. It asks the server for what is not known yet, at most once a second for each
-// apiVersion, and for at most 10 s. ErrUnknownKind is the server's answer; every other error means that it is not known.
+// apiVersion, and for at most 10 s. live.ErrUnknownKind is the server's answer; every other error
+// means that it is not known: live.ErrUnanswered or live.ErrDoubtful.
 func (c *Client) Resource(gvk object.GVK) (Resource, error) { return c.kinds.resource(gvk) }
 
 // Invalidate forgets what is known of an apiVersion, after a CRD changed.
@@ -93,7 +95,7 @@ func (c *Client) InvalidateGroup(name string) {
 
 func (k *kinds) resource(gvk object.GVK) (Resource, error) {
 	if !servable(gvk) {
-		return Resource{}, fmt.Errorf("%s: %w", gvk, ErrUnknownKind)
+		return Resource{}, fmt.Errorf("%s: %w", gvk, live.ErrUnknownKind)
 	}
 	for {
 		k.mu.Lock()
@@ -132,9 +134,17 @@ func (g *group) resource(gvk object.GVK) (Resource, error) {
 		return r, nil
 	}
 	if g.err != nil {
-		return Resource{}, fmt.Errorf("discover %s: %w", gvk.APIVersion(), g.err)
+		return Resource{}, undiscovered(fmt.Errorf("discover %s: %w", gvk.APIVersion(), g.err))
 	}
-	return Resource{}, fmt.Errorf("%s: %w", gvk, ErrUnknownKind)
+	return Resource{}, fmt.Errorf("%s: %w", gvk, live.ErrUnknownKind)
+}
+
+// undiscovered returns an error that says what is to be expected of another try. Also what no answer came to in time is not answered.
+func undiscovered(err error) error {
+	if IsDoubtful(err) {
+		return live.Doubted(err)
+	}
+	return live.Unanswered(err)
 }
 
 // isOpen reports whether an apiVersion's kinds that are not known may be asked for. The caller holds mu.

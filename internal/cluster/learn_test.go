@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/client-go/rest"
@@ -52,7 +53,7 @@ var many = []object.GVK{
 func servedResources(t *testing.T, c *cluster.Client) {
 	t.Helper()
 	for n, gvk := range many {
-		if r, err := c.Resource(gvk); n < 2 && (err != nil || !r.Namespaced) || n >= 2 && !errors.Is(err, cluster.ErrUnknownKind) {
+		if r, err := c.Resource(gvk); n < 2 && (err != nil || !r.Namespaced) || n >= 2 && !errors.Is(err, live.ErrUnknownKind) {
 			t.Errorf("%s: %+v, %v", gvk, r, err)
 		}
 	}
@@ -99,11 +100,11 @@ func TestWhatCannotBeLearntIsAnErrorAndNotUnknown(t *testing.T) {
 		return nil
 	})
 	c.Learn(many)
-	if _, err := c.Resource(many[2]); !errors.Is(err, cut) || errors.Is(err, cluster.ErrUnknownKind) {
+	if _, err := c.Resource(many[2]); !errors.Is(err, cut) || errors.Is(err, live.ErrUnknownKind) {
 		t.Errorf("got %v", err)
 	}
 	c.Invalidate("a.example.org/v1")
-	if _, err := c.Resource(many[2]); !errors.Is(err, cluster.ErrUnknownKind) {
+	if _, err := c.Resource(many[2]); !errors.Is(err, live.ErrUnknownKind) {
 		t.Errorf("asked by itself: %v", err)
 	}
 }
@@ -140,7 +141,7 @@ func TestAStaleGroupIsAskedForByItself(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := asked(c); err != nil && !errors.Is(err, cluster.ErrUnknownKind) {
+		if err := asked(c); err != nil && !errors.Is(err, live.ErrUnknownKind) {
 			return
 		}
 		if t.Context().Err() != nil {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
@@ -73,7 +74,7 @@ func helmRepositories() (object.GVK, dialect.Sources) {
 // withURL returns the HelmRepository of a URL, the first by name; nil where there is none.
 func (r ChartRepositories) withURL(ctx context.Context, kind object.GVK, namespace, url string) (object.Object, error) {
 	served, err := r.Cluster.Resource(kind)
-	if errors.Is(err, cluster.ErrUnknownKind) {
+	if errors.Is(err, live.ErrUnknownKind) {
 		return nil, nil
 	}
 	if err != nil {

@@ -46,9 +46,6 @@ type apiServer struct{ *cluster.Client }
 
 func (a apiServer) Served(gvk object.GVK) error {
 	_, err := a.Resource(gvk)
-	if errors.Is(err, cluster.ErrUnknownKind) {
-		return fmt.Errorf("%s: %w", gvk, live.ErrUnknownKind)
-	}
 	return err
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/apply/remote"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -134,7 +135,7 @@ func (c *Cluster) explainThere(ctx context.Context, q explain.Question, otherwis
 		case err == nil && t.lists(cr):
 			err = t.gatherIn(ctx, cr, there)
 			return t.subject, err
-		case err != nil && !errors.Is(err, cluster.ErrUnknownKind):
+		case err != nil && !errors.Is(err, live.ErrUnknownKind):
 			otherwise = errors.Join(otherwise, fmt.Errorf("%s: %w", appKeyOf(cr), err))
 		}
 	}

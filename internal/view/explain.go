@@ -54,7 +54,7 @@ func (c *Cluster) Explain(ctx context.Context, q explain.Question) (explain.Subj
 func (c *Cluster) explanation(ctx context.Context, q explain.Question) (*explanation, error) {
 	t := &explanation{Cluster: c, question: q, mask: c.engine.Mask}
 	err := t.find(ctx, c.cluster)
-	if errors.Is(err, cluster.ErrUnknownKind) {
+	if errors.Is(err, live.ErrUnknownKind) {
 		err = &exit.Error{Code: exit.Usage, Err: err}
 	}
 	return t, err

@@ -10,7 +10,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 	"github.com/truce-gitops/truce/internal/controller/instance"
@@ -93,7 +92,7 @@ var errNoDialect = errors.New("the cluster knows neither Kustomization, HelmRele
 
 func (c *Cluster) serves(gvk object.GVK) (bool, error) {
 	_, err := c.cluster.Resource(gvk)
-	if errors.Is(err, cluster.ErrUnknownKind) {
+	if errors.Is(err, live.ErrUnknownKind) {
 		return false, nil
 	}
 	return err == nil, err
@@ -120,7 +119,7 @@ func (c *Cluster) followObjects(ctx context.Context, b *summaryCache) error {
 		if b.watches[gvk] != nil {
 			continue
 		}
-		if _, err := c.cluster.Resource(gvk); errors.Is(err, cluster.ErrUnknownKind) {
+		if _, err := c.cluster.Resource(gvk); errors.Is(err, live.ErrUnknownKind) {
 			continue
 		} else if err != nil {
 			return err

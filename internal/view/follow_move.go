@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 	"github.com/truce-gitops/truce/internal/decide"
@@ -116,7 +115,7 @@ func (c *Cluster) watchThere(ctx context.Context, a app.App, m *movement) error 
 // user may not list are left out.
 func (c *Cluster) watchMoving(ctx context.Context, m *movement) error {
 	for i := range m.interests() {
-		if _, err := c.objectClient().Resource(i.GVK); errors.Is(err, cluster.ErrUnknownKind) {
+		if _, err := c.objectClient().Resource(i.GVK); errors.Is(err, live.ErrUnknownKind) {
 			continue
 		} else if err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -20,7 +20,7 @@ import (
 // controller heeds them.
 func (c *Cluster) projects(ctx context.Context, key app.Key, how *controllerSettings) project.Known {
 	kind, err := c.cluster.Resource(argocd.Projects{}.Kind())
-	if errors.Is(err, cluster.ErrUnknownKind) {
+	if errors.Is(err, live.ErrUnknownKind) {
 		return project.Known{State: project.Unserved}
 	}
 	if err != nil {

@@ -2,7 +2,6 @@ package impersonate
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -12,7 +11,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
-	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 )
@@ -46,9 +44,6 @@ func RightsOf(ctx context.Context, c *cluster.Client, account identity.Account) 
 // Refused implements tenancy.Rights.
 func (r *rights) Refused(ctx context.Context, gvk object.GVK, id object.ID) (string, error) {
 	res, err := r.cluster.Resource(gvk)
-	if errors.Is(err, cluster.ErrUnknownKind) {
-		return "", fmt.Errorf("%w: %s", live.ErrUnknownKind, gvk)
-	}
 	if err != nil {
 		return "", err
 	}

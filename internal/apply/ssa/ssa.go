@@ -119,7 +119,7 @@ func (w Writer) Delete(ctx context.Context, t apply.Target) error {
 		return fmt.Errorf("delete %s: no uid or resourceVersion to hold it to", t.ID)
 	}
 	r, err := w.resource(t)
-	if errors.Is(err, cluster.ErrUnknownKind) {
+	if errors.Is(err, live.ErrUnknownKind) {
 		return apply.ErrStale
 	}
 	if err != nil {

@@ -13,7 +13,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
-	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/ownership"
@@ -77,7 +76,7 @@ func dryRunApply(ctx context.Context, w apply.Writer, o desired.Object) error {
 	_, err := w.Apply(ctx, apply.Apply{
 		Target: apply.Target{GVK: o.GVK, ID: o.ID}, Body: o.Data, Manager: ownership.Manager, Force: apply.Take, DryRun: apply.Simulate,
 	})
-	if errors.Is(err, cluster.ErrUnknownKind) {
+	if errors.Is(err, live.ErrUnknownKind) {
 		return nil
 	}
 	return err

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/truce-gitops/truce/internal/cluster"
+	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/controller/endpoint"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -112,7 +113,7 @@ func (k *registrar) ensure(ctx context.Context) error {
 	s.Mark, s.Namespaces = mark, namespaces
 	for _, gvk := range kinds {
 		r, err := k.Cluster.Resource(gvk)
-		if errors.Is(err, cluster.ErrUnknownKind) {
+		if errors.Is(err, live.ErrUnknownKind) {
 			continue // it is not written
 		}
 		if err != nil {

@@ -75,7 +75,7 @@ type Scopes struct{ Cluster *cluster.Client }
 func (s Scopes) ScopeOf(_ context.Context, gvk object.GVK) (desired.Scope, error) {
 	r, err := s.Cluster.Resource(gvk)
 	switch {
-	case errors.Is(err, cluster.ErrUnknownKind):
+	case errors.Is(err, live.ErrUnknownKind):
 		return desired.Unserved, nil
 	case err != nil:
 		return "", err

@@ -233,7 +233,7 @@ func (c comparison) definitions(ctx context.Context, g clusterState, set desired
 			out = append(out, crd)
 		case apierrors.IsForbidden(err):
 			c.note("%v: %s is taken to keep its count in .spec.replicas", err, o.GVK.Kind)
-		case !errors.Is(err, live.ErrNotFound) && !errors.Is(err, cluster.ErrUnknownKind):
+		case !errors.Is(err, live.ErrNotFound) && !errors.Is(err, live.ErrUnknownKind):
 			return nil, err
 		}
 	}

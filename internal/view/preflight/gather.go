@@ -147,7 +147,7 @@ func (x *inspection) definitions(ctx context.Context) error {
 		d := Definition{Kind: gvk.Kind + "." + gvk.Group, Version: gvk.Version}
 		res, err := x.cluster.Resource(gvk)
 		switch {
-		case errors.Is(err, cluster.ErrUnknownKind):
+		case errors.Is(err, live.ErrUnknownKind):
 			x.facts.Definitions = append(x.facts.Definitions, d)
 			continue
 		case err != nil:

@@ -153,7 +153,7 @@ func listPage(ctx context.Context, from dynamic.ResourceInterface, opts metav1.L
 
 func (r Reader) resource(gvk object.GVK) (cluster.Resource, error) {
 	res, err := r.Cluster.Resource(gvk)
-	if errors.Is(err, cluster.ErrUnknownKind) {
+	if errors.Is(err, live.ErrUnknownKind) {
 		return res, fmt.Errorf("%w at %s", live.ErrUnknownKind, gvk.APIVersion())
 	}
 	return res, err

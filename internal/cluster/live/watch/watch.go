@@ -10,7 +10,6 @@ package watch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"time"
@@ -122,7 +121,7 @@ func (l listing) listWatch() *cache.ListWatch {
 		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
 			list, err := l.list(ctx, o)
 			if err != nil {
-				return nil, l.explain(err)
+				return nil, l.noted(err)
 			}
 			return list, nil // what the last watch ended with holds until another one begins
 		},
@@ -137,7 +136,7 @@ func (l listing) listWatch() *cache.ListWatch {
 			if err == nil {
 				l.store.streamed.await(o, events)
 			}
-			return events, l.explain(err)
+			return events, l.noted(err)
 		},
 	}
 }
@@ -189,14 +188,11 @@ func (l listing) narrowed(o metav1.ListOptions) metav1.ListOptions {
 	return o
 }
 
-// explain keeps an error for Err, and gives it its meaning. "Not found" for a whole list means that the kind has left the
+// noted keeps an error for Err, and returns it. "Not found" for a whole list means that the kind has left the
 // server since it was discovered: the next attempt discovers it again.
-func (l listing) explain(err error) error {
-	switch {
-	case apierrors.IsNotFound(err):
+func (l listing) noted(err error) error {
+	if apierrors.IsNotFound(err) {
 		l.cluster.Invalidate(l.interest.GVK.APIVersion())
-	case errors.Is(err, cluster.ErrUnknownKind):
-		err = fmt.Errorf("%s: %w", l.interest.GVK, live.ErrUnknownKind)
 	}
 	if !errors.Is(err, context.Canceled) {
 		l.store.ended(err)
