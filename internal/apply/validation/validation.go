@@ -35,22 +35,18 @@ type DryRun struct{}
 // Check implements reconcile.Checker. An object whose kind or namespace is not there passes: they may come with the same
 // revision, and the apply fails if they do not.
 func (DryRun) Check(ctx context.Context, as tenancy.Access, all []desired.Object) []error {
-	absent := namespacesOf(ctx, as.Live, all)
+	absent := absentNamespaces(ctx, as.Live, all)
 	out := make([]error, len(all))
 	inParallel(len(all), func(i int) {
-		switch err := absent[all[i].ID.Namespace]; {
-		case errors.Is(err, live.ErrNotFound):
-		case err != nil:
-			out[i] = err
-		default:
+		if !absent[all[i].ID.Namespace] {
 			out[i] = dryRunApply(ctx, as.Writer, all[i])
 		}
 	})
 	return out
 }
 
-// namespacesOf asks once for each namespace of the objects, and returns the error of each that could not be read.
-func namespacesOf(ctx context.Context, r live.Reader, all []desired.Object) map[string]error {
+// absentNamespaces asks once for each namespace of the objects. One that could not be read counts as there: the right to write in it is enough.
+func absentNamespaces(ctx context.Context, r live.Reader, all []desired.Object) map[string]bool {
 	var names []string
 	for _, o := range all {
 		if o.ID.Namespace != "" {
@@ -59,15 +55,14 @@ func namespacesOf(ctx context.Context, r live.Reader, all []desired.Object) map[
 	}
 	slices.Sort(names)
 	names = slices.Compact(names)
-	failures := make([]error, len(names))
+	absent := make([]bool, len(names))
 	inParallel(len(names), func(i int) {
-		_, failures[i] = r.Get(ctx, object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: names[i]})
+		_, err := r.Get(ctx, object.GVK{Version: "v1", Kind: "Namespace"}, object.ID{Kind: "Namespace", Name: names[i]})
+		absent[i] = errors.Is(err, live.ErrNotFound)
 	})
-	out := map[string]error{}
-	for i, err := range failures {
-		if err != nil {
-			out[names[i]] = err
-		}
+	out := map[string]bool{}
+	for i, name := range names {
+		out[name] = absent[i]
 	}
 	return out
 }
