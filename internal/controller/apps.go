@@ -30,6 +30,7 @@ type appEntry struct {
 	order           app.SyncRequest  // that was taken up and has not ended
 	failed          int              // runs in a row
 	blocked         bool             // it cannot be run: its custom resource may not be written
+	obstacle        obstacle         // to its newest run
 	version         uint64           // resourceVersion of kept
 	confirmed       int              // the era in which a read of the app itself has shown it (confirmApp)
 	wrote           digest           // of the status that was written last
@@ -89,8 +90,8 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	var err error
 	if e.app, err = c.route(ctx, e.app); errors.Is(err, errLocated) {
 		return 0
-	} else if err != nil {
-		c.Log.Warn("kubeconfig", "app", key.String(), "error", err.Error())
+	}
+	if c.noteObstacle(key, "kubeconfig", err); err != nil {
 		return retryObject
 	}
 	if wait := c.confirmApp(ctx, e); wait > 0 {
@@ -122,10 +123,11 @@ func (c *Controller) reconcileApp(ctx context.Context, key app.Key) time.Duratio
 	case errors.Is(err, errGone):
 		return retryGone
 	case err != nil:
-		c.Log.Warn("finalizer", "app", key.String(), "error", err.Error())
+		c.noteObstacle(key, "finalizer", err)
 		c.setBlocked(key, true)
 		return retryObject
 	}
+	c.noteObstacle(key, "finalizer", nil)
 	c.setBlocked(key, false)
 	r := c.runApp(ctx, c.withNoteOfLack(e))
 	if wait := c.endRelease(ctx, e, r); wait > 0 {
@@ -334,6 +336,7 @@ func (c *Controller) deleteApp(ctx context.Context, e appEntry) time.Duration {
 func (c *Controller) endDeletion(ctx context.Context, e appEntry, keeps func(string) bool) time.Duration {
 	if err := c.deleteLeftCharts(ctx, e); err != nil {
 		c.Log.Warn("remove", "app", e.app.Key.String(), "error", err.Error())
+		c.reportStuckDeletion(ctx, e, err)
 		return retryObject
 	}
 	if again := c.removeFinalizers(ctx, e, keeps); again > 0 {

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -23,7 +24,10 @@ func (c *Controller) ensureFinalizer(ctx context.Context, e appEntry) error {
 	if e.app.GuardFinalizer == "" || e.app.Policy.Mode != policy.Enforce || len(e.app.Problems) > 0 || slices.Contains(have, e.app.GuardFinalizer) {
 		return nil
 	}
-	return c.patchFinalizers(ctx, e.cr, append(have, e.app.GuardFinalizer))
+	if err := c.patchFinalizers(ctx, e.cr, append(have, e.app.GuardFinalizer)); err != nil {
+		return fmt.Errorf("write the finalizer %s: %w", e.app.GuardFinalizer, err)
+	}
+	return nil
 }
 
 // removeFinalizers takes finalizers off an app's custom resource, where there are such.
@@ -32,7 +36,12 @@ func (c *Controller) removeFinalizers(ctx context.Context, e appEntry, which fun
 	if !slices.ContainsFunc(have, which) {
 		return 0
 	}
-	return c.retryNote(e, c.patchFinalizers(ctx, e.cr, slices.DeleteFunc(have, which)))
+	err := c.patchFinalizers(ctx, e.cr, slices.DeleteFunc(have, which))
+	again := c.retryNote(e, err)
+	if again == retryObject && e.app.Policy.Mode == policy.Enforce {
+		c.reportStuckDeletion(ctx, e, fmt.Errorf("remove the finalizers: %w", err))
+	}
+	return again
 }
 
 func (c *Controller) patchFinalizers(ctx context.Context, cr object.Object, list []string) error {

@@ -43,6 +43,9 @@ func (c *Controller) report(key app.Key) report.Report {
 	r.Seen = time.Now()
 	c.mu.RLock()
 	known := c.appSet[key]
+	if known != nil {
+		r = known.obstacle.reportedBy(r, known.app.Generation)
+	}
 	matters := known != nil && (known.app.Wait == app.WaitHealthy || r.Reason == report.Suspended && len(r.Objects) == 0)
 	c.mu.RUnlock()
 	if !matters {

@@ -37,7 +37,7 @@ func (c *Controller) writeStatus(ctx context.Context, key app.Key) time.Duration
 		return c.observe(ctx, e)
 	}
 	defer c.keepUnsaid(e)
-	r := ofFirstRun(e.app, c.reportOf(e))
+	r := ofFirstRun(e.app, e.obstacle.reportedBy(c.reportOf(e), e.app.Generation))
 	if r.Lost != "" && r.Passage == e.app.Adoption.ID() {
 		return c.writeLost(ctx, e, r.Lost)
 	}
