@@ -74,7 +74,8 @@ func terminationText(awaited []apply.Target) string {
 	return fmt.Sprintf("waiting until %d objects are gone: %s and others", len(awaited), awaited[0].ID)
 }
 
-// watchTermination watches the objects of a kind in a namespace. What the first list lacks is gone.
+// watchTermination watches the objects of a kind in a namespace. What the first list lacks is gone. Where none comes, most likely because the kind may not be
+// listed, the app is enqueued after a while, and reads the objects.
 func (c *Controller) watchTermination(ctx context.Context, key app.Key, at watchKey) {
 	i := live.Interest{GVK: at.gvk, Namespace: at.namespace, Depth: live.Metadata}
 	seen := map[object.ID]bool{} // by the first list
@@ -93,6 +94,9 @@ func (c *Controller) watchTermination(ctx context.Context, key app.Key, at watch
 		select {
 		case <-w.Synced():
 		case <-ctx.Done():
+			return
+		case <-time.After(retryObject):
+			c.apps.Add(key)
 			return
 		}
 		mu.Lock()
