@@ -146,6 +146,17 @@ func (f *failures) takeChanged(key app.Key) bool {
 	return changed
 }
 
+// drop takes in that the app does not have an object any more.
+func (f *failures) drop(key app.Key, id object.ID) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.begin()
+	f.unready.set(key, id, time.Time{})
+	if f.since.set(key, id, time.Time{}) {
+		f.changed[key] = true
+	}
+}
+
 func (f *failures) forget(key app.Key) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -304,3 +304,25 @@ func TestWhatAsksToBeLeft(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatAnAppNoLongerHasDoesNotFail: it left Git, or another app has taken it; if it comes back, it fails from then on.
+func TestWhatAnAppNoLongerHasDoesNotFail(t *testing.T) {
+	e := NewEngine(Dependencies{}, nil)
+	key := app.Key{Kind: "Kustomization", Namespace: "team", Name: "web"}
+	for how, ends := range map[string]func(){
+		"it left Git": func() { claims(t, e, key.Name) },
+		"it is taken": func() {
+			e.lookup(shared()).hold = observes
+			claims(t, e, "another", shared())
+		},
+	} {
+		claims(t, e, key.Name, shared())
+		e.failures.note(key, shared(), health.Degraded, time.Unix(1, 0))
+		e.failures.takeChanged(key)
+		ends()
+		if failed, unready := e.failures.of(key), e.failures.unreadyOf(key); len(failed)+len(unready) > 0 || !e.failures.takeChanged(key) {
+			t.Errorf("%s: failed: %v, not healthy: %v", how, failed, unready)
+		}
+		claims(t, e, "another")
+	}
+}

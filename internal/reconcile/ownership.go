@@ -24,6 +24,7 @@ func (r *appRun) claimObjects(context.Context) error {
 	for _, other := range taken { // its app reports that it has lost it; when the reconcile under way has ended, that app writes nothing more
 		r.engine.queue.EnqueueApp(other.ownedBy())
 		other.waitUnlocked()
+		r.engine.failures.drop(other.ownedBy(), other.id)
 	}
 	if err != nil {
 		return &stageError{report.RecordFailed, err}

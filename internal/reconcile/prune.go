@@ -247,6 +247,7 @@ func (e *Engine) dropObjects(key app.Key, ids []object.ID) map[object.ID]string 
 		r.reconcileLock.Lock()
 		uids[r.id] = r.appliedUID // no reconcile writes it any more
 		r.reconcileLock.Unlock()
+		e.failures.drop(key, r.id)
 	}
 	return uids
 }
