@@ -33,7 +33,7 @@ type gate struct {
 
 // awaitPeers reports an app of the same source that has not seen the revision yet, and enqueues this one when all have.
 func (r *appRun) awaitPeers() (app.Key, bool) {
-	e, at := r.engine, revisionOf{r.app.Source, r.artifact.Revision, r.artifact.Digest}
+	e, at := r.engine, r.seenRevision()
 	e.peers.mu.Lock()
 	defer e.peers.mu.Unlock()
 	other, found := e.behind(at, r.app.Key)
@@ -52,6 +52,27 @@ func (r *appRun) awaitPeers() (app.Key, bool) {
 		g.waiters = append(g.waiters, r.app.Key)
 	}
 	return other, true
+}
+
+// seenRevision is the revision that the run is about.
+func (r *appRun) seenRevision() revisionOf {
+	return revisionOf{r.app.Source, r.artifact.Revision, r.artifact.Digest}
+}
+
+// leave ends the waits of an app before it prunes, but for the one until its peers have seen a revision.
+func (p *peers) leave(key app.Key, but revisionOf) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.handover, key)
+	for at, g := range p.waiting {
+		if at == but {
+			continue
+		}
+		g.waiters = slices.DeleteFunc(g.waiters, func(waiter app.Key) bool { return waiter == key })
+		if len(g.waiters) == 0 {
+			delete(p.waiting, at)
+		}
+	}
 }
 
 // PeerChanged takes note that an app has ended a run, is gone, or cannot run: the apps that wait for it to see a revision may go on.

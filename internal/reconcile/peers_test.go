@@ -168,3 +168,26 @@ func TestAPruneIsPostponedForAnAppOfTheSameSourceThatWaits(t *testing.T) {
 		t.Error("it still waits")
 	}
 }
+
+// TestAPruneWaitsForOneRevisionOnly: that which its app has seen last, whether something is left to prune there or not.
+func TestAPruneWaitsForOneRevisionOnly(t *testing.T) {
+	all := readers{appNamed(0), appNamed(1)}
+	e := NewEngine(Dependencies{Sources: &all}, nil)
+	for _, revision := range []string{"2", "3", "4"} {
+		r := prunes(e, appNamed(0))
+		r.state, r.artifact.Revision = e.state(appNamed(0)), revision
+		if err := r.pruneUnnamed(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if e.peers.anyWaits() {
+			t.Fatalf("at revision %s it waits for another: %v", revision, e.peers.waiting)
+		}
+		if _, ok := r.awaitPeers(); !ok || len(e.peers.waiting) != 1 {
+			t.Errorf("waits: %t; %d gates", ok, len(e.peers.waiting))
+		}
+	}
+	e.dropApp(appNamed(0))
+	if e.peers.anyWaits() {
+		t.Error("an app waits that is gone")
+	}
+}

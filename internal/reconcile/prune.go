@@ -80,6 +80,7 @@ func (r *appRun) pruneUnnamed(ctx context.Context) error {
 	}
 	left, first := r.unnamedEntries(), r.firstOfEra()
 	r.endFirstOfEra()
+	r.engine.peers.leave(r.app.Key, r.seenRevision())
 	r.report.Leaving = nil
 	if len(left) == 0 || r.app.Policy.Mode != policy.Enforce && r.app.Policy.Mode != policy.Await {
 		return nil
@@ -349,6 +350,7 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	maps.DeleteFunc(e.passing, func(_ object.ID, from app.Key) bool { return from == key })
 	e.mu.Unlock()
 	e.declareClaimants(key, nil)
+	e.peers.leave(key, revisionOf{})
 	before := e.sharedObjects(key)
 	e.endWaits(key, nil)
 	e.refreshRivals(before, nil)
