@@ -101,20 +101,18 @@ func (r *appRun) pruneUnnamed(ctx context.Context) error {
 // pruneUnlessHeld deletes what left Git, where nothing speaks against it.
 func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) error {
 	r.report.Leaving = listedEntries(left)
-	if other, ok := r.awaitPeers(); ok {
-		return r.postponePrune(other, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other))
-	}
-	if on, why := r.awaitHandover(); why != nil {
-		return r.postponePrune(on.app, why)
-	}
-	if err := r.confirmRender(ctx); err != nil {
-		return err
-	}
 	meant := slices.DeleteFunc(slices.Clone(left), func(e inventory.Entry) bool { return !r.app.SyncRequest.Covers(e.ID) })
 	swept := r.engine.newPruneRun(r.app, len(r.inventory.Entries))
 	swept.revision, swept.in.Confirmed = r.artifact.Revision, r.isConfirmed()
+	if err := swept.judge(ctx, meant); err != nil {
+		return err
+	}
+	if may, err := r.mayDelete(ctx, swept.plan.Delete); !may {
+		return err
+	}
 	r.countGuard(ctx, swept, len(meant))
-	err := swept.execute(ctx, &r.inventory, meant)
+	swept.judgeRead()
+	err := swept.carryOut(ctx, &r.inventory)
 	if err == nil && len(meant) == len(left) {
 		r.inventory.Guard, r.inventory.Rendered = r.newGuard(r.inventory.Guard), r.renderedAs(r.inventory)
 	}
@@ -130,6 +128,23 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	}
 	r.report.Leaving = swept.leaving(still)
 	return err
+}
+
+// mayDelete reports whether a run may delete objects now: no other app may be about to take them over, and a fresh render does not name them. Without objects
+// it waits for nothing. A prune that is postponed is no error.
+func (r *appRun) mayDelete(ctx context.Context, ids []object.ID) (bool, error) {
+	if len(ids) == 0 {
+		r.engine.peers.leave(r.app.Key, revisionOf{})
+		return true, nil
+	}
+	if other, ok := r.awaitPeers(); ok {
+		return false, r.postponePrune(other, fmt.Errorf("prune waits until %s has seen this revision: it may have taken over what left this app", other))
+	}
+	if on, why := r.awaitHandover(); why != nil {
+		return false, r.postponePrune(on.app, why)
+	}
+	err := r.confirmRender(ctx)
+	return err == nil, err
 }
 
 // isConfirmed reports whether a person has agreed to delete what asks for it, since Git has left something to prune.

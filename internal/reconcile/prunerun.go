@@ -122,9 +122,14 @@ func (s *pruneRun) judge(ctx context.Context, left []inventory.Entry) error {
 	if err := s.readCandidates(ctx, left); err != nil {
 		return &stageError{report.PruneFailed, err}
 	}
+	s.judgeRead()
+	return nil
+}
+
+// judgeRead plans what becomes of the objects that were read.
+func (s *pruneRun) judgeRead() {
 	s.plan = decide.PlanPrune(s.in)
 	s.kept = s.plan.Keep
-	return nil
 }
 
 // carryOut deletes what is planned, and takes out of the inventory what is gone.

@@ -21,6 +21,7 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/journal"
+	"github.com/truce-gitops/truce/internal/source"
 )
 
 // shelf holds objects. One that is to change does so between the read and the first try to delete it.
@@ -333,5 +334,23 @@ func TestAPruneThatIsCutOffSaysWhatHasFailed(t *testing.T) {
 	want := "prune ConfigMap shop/a: a webhook refuses that\n2 of 3 objects are not deleted yet, such as ConfigMap shop/b: context canceled"
 	if err == nil || err.Error() != want || !errors.Is(err, context.Canceled) {
 		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestWhatIsKeptWaitsForNothing: a run that deletes nothing waits for no other app and has nothing rendered without the cache.
+func TestWhatIsKeptWaitsForNothing(t *testing.T) {
+	s, e := newShelf()
+	kept, leaves := s.put("kept", map[string]any{"test/prune": "never"}), s.put("leaves", nil)
+	e.Sources, e.Inventory, e.Fresh = &readers{appNamed(0)}, &oneRecord{}, nil // which would panic
+	run := func(left ...inventory.Entry) (*appRun, error) {
+		a := pruned()
+		r := &appRun{engine: e, state: e.state(a.Key), app: a, artifact: source.Artifact{Revision: "2"}, inventory: inventory.Record{App: a.Key, Entries: left}}
+		return r, r.pruneUnlessHeld(t.Context(), left)
+	}
+	if r, err := run(kept, leaves); reasonOf(err) != report.InProgress || len(r.report.Leaving) != 2 || len(s.deleted) > 0 {
+		t.Fatalf("%v: nothing is awaited before %v is deleted; deleted: %v", err, r.report.Leaving, s.deleted)
+	}
+	if r, err := run(kept); err != nil || len(r.inventory.Entries) != 1 || len(r.report.Leaving) != 1 || e.peers.anyWaits() {
+		t.Errorf("%v: the inventory has %v, %v is left; waits: %t", err, r.inventory.Entries, r.report.Leaving, e.peers.anyWaits())
 	}
 }
