@@ -127,7 +127,8 @@ func (c *Controller) Run(ctx context.Context) error {
 		g.Go(func() error { return c.Outlet.Run(ctx) })
 	}
 	startWorkers(ctx, g, c.settles, 1, withRecovery(c, "matters", c.settleMatters))
-	startWorkersWithSlowLane(ctx, g, c.sources, c.Workers.Sources, withRecovery(c, "source", c.reconcileSource))
+	fair := newPlaces(c.sources, c.Workers.Sources, c.Log)
+	startWorkersWithSlowLane(ctx, g, c.sources, c.Workers.Sources, fair.share(withRecovery(c, "source", c.reconcileSource)))
 	startWorkersWithSlowLane(ctx, g, c.apps, c.Workers.Apps, withRecovery(c, "app", c.reconcileApp))
 	startWorkers(ctx, g, c.statuses, c.Workers.Statuses, withRecovery(c, "status", c.writeStatus))
 	startWorkers(ctx, g, c.records, recordWorkers, withRecovery(c, "inventory", c.writeInventory))
