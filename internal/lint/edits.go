@@ -6,19 +6,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
-	"strings"
 
-	"github.com/truce-gitops/truce/internal/controller"
-	"github.com/truce-gitops/truce/internal/controller/memory"
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/lint/fix"
 	"github.com/truce-gitops/truce/internal/lint/rules"
 	"github.com/truce-gitops/truce/internal/model/exit"
-	"github.com/truce-gitops/truce/internal/render"
-	"github.com/truce-gitops/truce/internal/render/local"
-	"github.com/truce-gitops/truce/internal/render/worker"
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/disk"
 	"github.com/truce-gitops/truce/internal/source/git"
@@ -36,34 +29,26 @@ func FixRepository(ctx context.Context, o fix.Request, use func(*Edits) error) e
 		return err
 	}
 	defer place.close()
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("find truce itself: %w", err)
-	}
-	workers := runtime.GOMAXPROCS(0) + 1
-	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: workers, Memory: memory.OfMachine().Build, Garbage: 400})
-	defer pool.Close()
-	cached := &render.Cached{Renderer: pool, Bytes: 64 << 20}
-	bases, end, err := local.Bases{Fetch: o.RemoteBases, Servers: o.Servers, Charts: controller.ChartRepositories{}}.Over(cached)
+	with, end, err := place.open(discover.Request{RemoteBases: o.RemoteBases, Servers: o.Servers, Progress: o.Progress}, 64<<20)
 	if err != nil {
 		return err
 	}
 	defer end()
-	tree := bases.Over(place.tree)
-	again := rediscoverer{discover.Options{
-		Kinds: appKinds(), Render: bases, Charts: o.RemoteBases, Addresses: place.known, Ignored: place.ignored,
-		Directory: place.asked(), Workers: workers, Progress: o.Progress,
-	}}
-	s, err := again.Rediscover(ctx, tree)
+	defer with.end()
+	again := rediscoverer{with.Options}
+	s, err := again.Rediscover(ctx, with.tree)
 	if err != nil {
 		return err
+	}
+	if s.Part = (discover.Part{App: app}); app == "" {
+		s.Part.Directory = place.asked()
 	}
 	all := rules.CheckAll(s)
-	wanted, err := selectFindings(s, all, selection{below: place.below, app: app, rules: o.Rules})
+	wanted, err := selectFindings(s, all, o.Rules)
 	if err != nil {
 		return err
 	}
-	plan, err := fix.MakePlan(ctx, fix.Repository{Discovery: s, Files: tree, Render: bases, Again: again}, all, wanted)
+	plan, err := fix.MakePlan(ctx, fix.Repository{Discovery: s, Files: with.tree, Render: with.Render, Again: again}, all, wanted)
 	if err != nil {
 		return err
 	}
@@ -78,53 +63,33 @@ func (r rediscoverer) Rediscover(ctx context.Context, files source.Tree) (discov
 	return discoverTraced(ctx, files, r.options)
 }
 
-// selection says which findings are to be fixed.
-type selection struct {
-	below, app string
-	rules      []string
-}
-
-// holds reports whether a file or directory is the one that was named, or below it.
-func (a selection) holds(name string) bool {
-	return a.below == "." || name == a.below || strings.HasPrefix(name, a.below+"/")
-}
-
-// names reports whether a unit is meant, by its name or by where it lies.
-func (a selection) names(u discover.Unit) bool {
-	if a.app == "" {
-		return a.holds(u.File) || slices.ContainsFunc(u.Paths(), a.holds)
-	}
-	return slices.Contains([]string{u.Name(), u.App.Key.Name, u.App.Key.Namespace + "/" + u.App.Key.Name}, a.app)
-}
-
-func selectFindings(s discover.Discovery, all []rules.Finding, a selection) ([]rules.Finding, error) {
+// selectFindings leaves those findings that are about the part, and of the rules that are named.
+func selectFindings(s discover.Discovery, all []rules.Finding, named []string) ([]rules.Finding, error) {
 	units := map[string]bool{}
-	for _, u := range s.Units {
-		if a.names(u) {
-			units[u.Name()] = true
-		}
+	for _, u := range s.Narrowed().Units {
+		units[u.Name()] = true
 	}
-	if a.app != "" && len(units) == 0 {
-		return nil, exit.WithCode(exit.Usage, fmt.Errorf("%s: neither a directory nor an app of this repository", a.app))
+	if s.Part.App != "" && len(units) == 0 {
+		return nil, exit.WithCode(exit.Usage, fmt.Errorf("%s: neither a directory nor an app of this repository", s.Part.App))
 	}
 	return slices.DeleteFunc(slices.Clone(all), func(f rules.Finding) bool {
-		if len(a.rules) > 0 && !slices.Contains(a.rules, f.Rule) || len(a.rules) == 0 && f.Severity == rules.Info || f.FormOnly == rules.Generated {
+		if len(named) > 0 && !slices.Contains(named, f.Rule) || len(named) == 0 && f.Severity == rules.Info || f.FormOnly == rules.Generated {
 			return true
 		}
-		return !units[f.Unit] && (a.app != "" || !a.holds(f.Place.File))
+		return !units[f.Unit] && !s.Part.Has(f.Place.File)
 	}), nil
 }
 
 // Edits are the changes of a Plan to one working tree.
 type Edits struct {
 	Plan   fix.Plan
-	Survey discover.Discovery
-	dir    string // of the working tree
+	Survey discover.Discovery // of the part that was named
+	dir    string             // of the working tree
 	commit git.Making
 }
 
 func newEdits(place checkout, s discover.Discovery, plan fix.Plan) *Edits {
-	e := &Edits{Plan: plan, Survey: s, dir: place.dir, commit: git.Making{Dir: place.dir, Message: plan.Message()}}
+	e := &Edits{Plan: plan, Survey: s.Narrowed(), dir: place.dir, commit: git.Making{Dir: place.dir, Message: plan.Message()}}
 	for _, c := range plan.Changes {
 		e.commit.Paths = append(e.commit.Paths, c.File)
 	}

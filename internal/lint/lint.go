@@ -164,26 +164,51 @@ func fetchRepository(ctx context.Context, q discover.Request) (checkout, error) 
 	return checkout{tree: artifact.Files, below: ".", known: []string{q.Repo}, close: closed}, nil
 }
 
-// discover finds the apps. Their files can be read until the function is called.
-func (a checkout) discover(ctx context.Context, q discover.Request) (s discover.Discovery, end func(), err error) {
+// opened is what finds and renders the apps of a checkout.
+type opened struct {
+	discover.Options
+	tree source.Tree // with what is fetched of other places
+	pool *worker.Pool
+	jq   jqworker.Pool
+}
+
+// end ends the processes that render. The files can still be read.
+func (o opened) end() {
+	o.jq.Close()
+	o.pool.Close()
+}
+
+// open starts what renders a checkout. Its files can be read until the function is called.
+func (a checkout) open(q discover.Request, cacheBytes int64) (o opened, endFiles func(), err error) {
 	self, err := os.Executable()
 	if err != nil {
-		return discover.Discovery{}, func() {}, fmt.Errorf("find truce itself: %w", err)
+		return opened{}, nil, fmt.Errorf("find truce itself: %w", err)
 	}
 	// One more than can run at once: while one waits for an answer, another one builds.
 	workers := runtime.GOMAXPROCS(0) + 1
-	pool := worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: workers, Memory: memory.OfMachine().Build, Garbage: 400})
-	defer pool.Close()
-	queries := jqworker.NewFilter(self, memory.OfMachine().Query)
-	defer queries.Close()
-	bases, end, err := local.Bases{Fetch: q.RemoteBases, Servers: q.Servers, Elsewhere: q.Repo != "", Charts: controller.ChartRepositories{}}.Over(&render.Cached{Renderer: pool})
+	o.pool = worker.NewPool(worker.Options{Executable: self, Args: []string{worker.Command}, Size: workers, Memory: memory.OfMachine().Build, Garbage: 400})
+	o.jq = jqworker.NewFilter(self, memory.OfMachine().Query)
+	cached := &render.Cached{Renderer: o.pool, Bytes: cacheBytes}
+	bases, endFiles, err := local.Bases{Fetch: q.RemoteBases, Servers: q.Servers, Elsewhere: q.Repo != "", Charts: controller.ChartRepositories{}}.Over(cached)
+	if err != nil {
+		o.end()
+		return opened{}, nil, err
+	}
+	o.tree, o.Options = bases.Over(a.tree), discover.Options{
+		Queries: o.jq, Kinds: appKinds(), Render: bases, Charts: q.RemoteBases, Addresses: a.known, Ignored: a.ignored,
+		Directory: a.asked(), Workers: workers, Progress: q.Progress,
+	}
+	return o, endFiles, nil
+}
+
+// discover finds the apps. Their files can be read until the function is called.
+func (a checkout) discover(ctx context.Context, q discover.Request) (s discover.Discovery, end func(), err error) {
+	with, end, err := a.open(q, 0)
 	if err != nil {
 		return discover.Discovery{}, func() {}, err
 	}
-	s, err = discoverTraced(ctx, bases.Over(a.tree), discover.Options{
-		Queries: queries, Kinds: appKinds(), Render: bases, Charts: q.RemoteBases, Addresses: a.known, Ignored: a.ignored,
-		Directory: a.asked(), Workers: workers, Progress: q.Progress,
-	})
+	defer with.end()
+	s, err = discoverTraced(ctx, with.tree, with.Options)
 	s.Assumed = append(s.Assumed, a.notes...)
 	s.Part = discover.Part{Directory: a.asked(), Dialect: q.Only}
 	return s, end, err

@@ -7,13 +7,19 @@ import "slices"
 type Part struct {
 	Directory string  // and what is below it; empty for the whole tree
 	Dialect   Dialect // only its apps; empty for all, and what no app names
+	App       string  // it alone, as NAME, NAMESPACE/NAME or "KIND NAMESPACE/NAME", whatever the directory is; empty for all
 }
 
-// Has reports whether a file or directory is the one of the part, or below it.
-func (p Part) Has(name string) bool { return p.Directory == "" || isBelow(name, p.Directory) }
+// Has reports whether a file or directory is the one of the part, or below it. An app has none of its own.
+func (p Part) Has(name string) bool {
+	return p.App == "" && (p.Directory == "" || isBelow(name, p.Directory))
+}
 
 // takes reports whether a unit is of the part: where it is asked for, or read.
 func (p Part) takes(u Unit) bool {
+	if p.App != "" {
+		return slices.Contains([]string{u.Name(), u.App.Key.Name, u.App.Key.Namespace + "/" + u.App.Key.Name}, p.App)
+	}
 	return (p.Dialect == "" || u.Dialect == p.Dialect) && (p.Has(u.File) || slices.ContainsFunc(u.Paths(), p.Has))
 }
 
