@@ -232,7 +232,7 @@ func TestAnObjectThatMovesToADependentAppIsNotDeleted(t *testing.T) {
 
 // TestAnAppWhoseDependencyIsNeverReadyKeepsNothing: neither of its source nor of another one is a prune kept, and what moves to the app is left for it.
 func TestAnAppWhoseDependencyIsNeverReadyKeepsNothing(t *testing.T) {
-	w := newWorld(t, policy.Policy{}, configMaps("web", "stay", "goes", "moves")+configMaps("late", "late")+configMaps("absent", "absent"))
+	w := newWorld(t, policy.Policy{}, configMaps("web", "stay", "goes", "moves", "strays")+configMaps("late", "late")+configMaps("absent", "absent"))
 	w.fileSource("repo", w.repo)
 	other := gittest.NewTxtar(t, strings.ReplaceAll(configMaps("shop", "shop", "old"), "NAMESPACE", w.ns))
 	w.fileSource("other", other)
@@ -252,6 +252,13 @@ func TestAnAppWhoseDependencyIsNeverReadyKeepsNothing(t *testing.T) {
 	if now := w.get(configmaps, "moves"); now.GetUID() != before {
 		t.Error("what moves was deleted")
 	}
+	w.repo.Move("web/strays.yaml", "late/strays.yaml")
+	w.ready("web")
+	if !w.isThere(configmaps, "strays") {
+		t.Error("what moves as well was deleted")
+	}
+	w.repo.Remove("late/strays.yaml") // which has never come to apply it
+	w.goes(configmaps, "strays")
 	w.dependent("absent", "repo", "")
 	w.ready("late")
 	if now := w.get(configmaps, "moves"); now.GetUID() != before || now.GetLabels()["truce.dev/part-of"] != w.ns+".late" {
