@@ -41,10 +41,10 @@ func (c *Controller) fetchFiles(ctx context.Context, f dialect.Sources, cr objec
 	}
 	got, err := c.fetchUnlessRefused(ctx, s, spec)
 	if err == nil {
-		return c.include(s, spec, got)
+		return c.include(ctx, s, spec, got)
 	}
 	if last, ok := c.lastVerified(ctx, cr, s, spec, err); ok {
-		if last, lastErr := c.include(s, spec, last); lastErr == nil {
+		if last, lastErr := c.include(ctx, s, spec, last); lastErr == nil {
 			return last, err
 		}
 	}

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 // A source that includes others is fetched again when one of them has another artifact: no source is polled for what it includes.
 
 // include puts the files of other sources into an artifact, from the artifacts that they have now.
-func (c *Controller) include(s dialect.Source, spec source.Spec, own source.Artifact) (source.Artifact, error) {
+func (c *Controller) include(ctx context.Context, s dialect.Source, spec source.Spec, own source.Artifact) (source.Artifact, error) {
 	if len(s.Includes) == 0 {
 		return own, nil
 	}
@@ -37,7 +38,7 @@ func (c *Controller) include(s dialect.Source, spec source.Spec, own source.Arti
 		own.Files, own.Digest, own.Included = had.Files, had.Digest, had.Included
 		return own, nil
 	}
-	all, err := tree.Combine(own, parts, tree.Rules{Ignore: spec.Ignore, Limits: spec.Limits})
+	all, err := tree.Combine(ctx, own, parts, tree.Rules{Ignore: spec.Ignore, Limits: spec.Limits})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e := c.entryOf(s.Key, s.UID); e != nil && err == nil {

@@ -98,7 +98,7 @@ func (c *Controller) fetchRevision(ctx context.Context, f dialect.Sources, cr ob
 	case got.Revision != revision:
 		return got, errMoved
 	}
-	got, err = c.include(s, spec, got)
+	got, err = c.include(ctx, s, spec, got)
 	if err == nil && !hasIncluded(cr, got) {
 		err = errors.New("a source that it includes has another revision by now")
 	}

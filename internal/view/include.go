@@ -44,5 +44,5 @@ func (c *Cluster) includeBelow(ctx context.Context, s dialect.Source, spec sourc
 		}
 		parts = append(parts, tree.Part{Name: key.String(), Artifact: artifact, From: in.From, To: in.To})
 	}
-	return tree.Combine(own, parts, tree.Rules{Ignore: spec.Ignore, Limits: spec.Limits})
+	return tree.Combine(ctx, own, parts, tree.Rules{Ignore: spec.Ignore, Limits: spec.Limits})
 }

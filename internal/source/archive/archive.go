@@ -86,7 +86,7 @@ func (s *Store) fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 			return source.Artifact{}, err
 		}
 	}
-	listed, err := files.Tree(tree.Rules{Ignore: spec.Ignore, All: spec.Whole, Limits: spec.Limits})
+	listed, err := files.Tree(ctx, tree.Rules{Ignore: spec.Ignore, All: spec.Whole, Limits: spec.Limits})
 	if err != nil {
 		return source.Artifact{}, err
 	}

@@ -163,7 +163,10 @@ func (b *bucket) look(ctx context.Context, packs *pack.Store) error {
 	if err := b.readIgnoreFile(ctx, all); err != nil {
 		return err
 	}
-	kept := b.keep(all)
+	kept, err := b.keep(ctx, all)
+	if err != nil {
+		return err
+	}
 	if err := checkObjects(kept, limits); err != nil {
 		return err
 	}
@@ -181,7 +184,7 @@ func (b *bucket) look(ctx context.Context, packs *pack.Store) error {
 			return err
 		}
 	}
-	listed, err := files.Tree(tree.Rules{All: true, Limits: b.spec.Limits})
+	listed, err := files.Tree(ctx, tree.Rules{All: true, Limits: b.spec.Limits})
 	if err != nil {
 		return err
 	}
@@ -205,20 +208,26 @@ func (b *bucket) nameOf(commit string) string {
 }
 
 // keep leaves out what is no file, and what the ignore rules exclude.
-func (b *bucket) keep(all []object) []object {
+func (b *bucket) keep(ctx context.Context, all []object) ([]object, error) {
 	files := map[string]string{}
 	if b.ignore.there {
 		files["."] = b.ignore.lines
 	}
+	if err := exclude.CheckSize(b.spec.Ignore, files); err != nil {
+		return nil, transport.Failed(source.LimitExceeded, "%w", err)
+	}
 	rules := exclude.NewExclusions(b.spec.Ignore, files)
 	out := all[:0:0]
 	for _, o := range all {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if strings.HasSuffix(o.Key, "/") || o.Key == exclude.IgnoreFile || rules.File(o.Key) {
 			continue
 		}
 		out = append(out, o)
 	}
-	return out
+	return out, nil
 }
 
 // indexDigest is Flux's revision of a bucket: the digest of the sorted lines of key and etag.

@@ -315,6 +315,8 @@ func TestABucketIsBounded(t *testing.T) {
 	refused(t, newStore(t), spec, source.LimitExceeded)
 	spec.Limits = source.Limits{Files: 1}
 	refused(t, newStore(t), spec, source.LimitExceeded)
+	spec.Limits, spec.Ignore = source.Limits{}, strings.Repeat("x\n", 10_001)
+	refused(t, newStore(t), spec, source.LimitExceeded)
 }
 
 func TestTemporaryCredentialsAreUsedUntilTheyEnd(t *testing.T) {

@@ -26,16 +26,16 @@ func (b *bucket) download(ctx context.Context, packs *pack.Store, name string, l
 		return nil, err
 	}
 	defer w.Discard()
-	group, ctx := errgroup.WithContext(ctx)
+	group, running := errgroup.WithContext(ctx)
 	group.SetLimit(atOnce)
 	var mu sync.Mutex // held to write
 	for _, o := range list {
-		group.Go(func() error { return b.bring(ctx, &mu, w, o) })
+		group.Go(func() error { return b.bring(running, &mu, w, o) })
 	}
 	if err := group.Wait(); err != nil {
 		return nil, err
 	}
-	return w.Finish(name)
+	return w.Finish(ctx, name)
 }
 
 func (b *bucket) bring(ctx context.Context, mu *sync.Mutex, w *pack.Writer, o object) error {

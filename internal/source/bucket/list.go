@@ -190,8 +190,6 @@ type ignoreFile struct {
 	lines string
 }
 
-const mostOfIgnore = 1 << 20
-
 // readIgnoreFile reads .sourceignore, which lies at the root whatever the prefix, unless it is the one that was read before.
 func (b *bucket) readIgnoreFile(ctx context.Context, all []object) error {
 	listed := strings.HasPrefix(exclude.IgnoreFile, b.spec.Bucket.Prefix)
@@ -218,12 +216,12 @@ func (b *bucket) readIgnoreFile(ctx context.Context, all []object) error {
 	case answer.StatusCode == http.StatusNotModified:
 		return answer.Body.Close()
 	}
-	data, err := io.ReadAll(io.LimitReader(answer.Body, mostOfIgnore+1))
+	data, err := io.ReadAll(io.LimitReader(answer.Body, exclude.MostBytes+1))
 	if err = errors.Join(err, answer.Body.Close()); err != nil {
 		return err
 	}
-	if len(data) > mostOfIgnore {
-		return transport.Failed(source.LimitExceeded, "%s has more than %d bytes", exclude.IgnoreFile, mostOfIgnore)
+	if len(data) > exclude.MostBytes {
+		return transport.Failed(source.LimitExceeded, "%s has more than %d bytes", exclude.IgnoreFile, exclude.MostBytes)
 	}
 	b.ignore = ignoreFile{there: true, etag: trimETag(answer.Header.Get("ETag")), lines: string(data)}
 	if listed {

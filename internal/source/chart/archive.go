@@ -41,7 +41,7 @@ func (s *Store) archive(ctx context.Context, r *repository, spec source.Spec, v 
 			return source.Artifact{}, fmt.Errorf("version %s: %w", v.Version, err)
 		}
 	}
-	listed, err := files.Tree(tree.Rules{All: true, Limits: spec.Limits})
+	listed, err := files.Tree(ctx, tree.Rules{All: true, Limits: spec.Limits})
 	if err != nil {
 		return source.Artifact{}, err
 	}

@@ -75,7 +75,7 @@ func (s *Store) fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 		if err != nil {
 			return source.Artifact{}, err
 		}
-		return r.artifact(index, revision)
+		return r.artifact(ctx, index, revision)
 	}
 	index, revision, err := s.indexOf(ctx, r, spec.Chart.Index)
 	if err != nil {
@@ -209,7 +209,7 @@ func (r *repository) storeIndex(ctx context.Context, packs *pack.Store, answer *
 	}
 	p := packs.Named(r.indexName(revision))
 	if p == nil || p.Damaged() {
-		if p, err = w.Finish(r.indexName(revision)); err != nil {
+		if p, err = w.Finish(ctx, r.indexName(revision)); err != nil {
 			return err
 		}
 	}
@@ -239,8 +239,8 @@ func (r *repository) indexName(revision string) string {
 }
 
 // artifact is the index by itself.
-func (r *repository) artifact(index *pack.Pack, revision string) (source.Artifact, error) {
-	files, err := index.Tree(tree.Rules{All: true})
+func (r *repository) artifact(ctx context.Context, index *pack.Pack, revision string) (source.Artifact, error) {
+	files, err := index.Tree(ctx, tree.Rules{All: true})
 	if err != nil {
 		return source.Artifact{}, err
 	}

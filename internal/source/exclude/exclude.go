@@ -8,6 +8,7 @@ package exclude
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -18,6 +19,28 @@ import (
 
 // IgnoreFile is the name of the files in a tree whose lines exclude what lies beside and below them.
 const IgnoreFile = sourceignore.IgnoreFile
+
+// What the rules of one source may have together, whose every line is compared with every path.
+const (
+	MostBytes = 256 << 10
+	mostLines = 10_000
+)
+
+// CheckSize refuses rules that would take too long to compare with the paths of a source. Its arguments are those of NewExclusions.
+func CheckSize(lines string, files map[string]string) error {
+	size, count := len(lines), strings.Count(lines, "\n")
+	for _, text := range files {
+		size += len(text)
+		count += strings.Count(text, "\n")
+	}
+	switch {
+	case size > MostBytes:
+		return fmt.Errorf("spec.ignore and the %s files have more than %d bytes", IgnoreFile, MostBytes)
+	case count > mostLines:
+		return fmt.Errorf("spec.ignore and the %s files have more than %d lines", IgnoreFile, mostLines)
+	}
+	return nil
+}
 
 // Exclusions decides which paths are no part of an artifact, by the rules of Flux's source-controller: the .sourceignore files
 // of the tree, then the source's own lines, the last match wins; without any rule, a default list (images, archives,

@@ -317,7 +317,7 @@ func (c *copying) extract(e tree.Entry, to string) error {
 			return err
 		}
 	}
-	listed, err := files.Tree(tree.Rules{All: true, Limits: c.limits})
+	listed, err := files.Tree(c.ctx, tree.Rules{All: true, Limits: c.limits})
 	if err != nil {
 		return err
 	}

@@ -158,7 +158,7 @@ func (c *copying) artifact(o recipe.Output) (source.Artifact, error) {
 			return source.Artifact{}, fmt.Errorf("copy @%s/%s to @artifact/%s: %w", op.Alias, op.From, op.To, err)
 		}
 	}
-	files, err := tree.NewTree(c.texts, slices.SortedFunc(maps.Values(c.files), byDirectory), tree.Rules{All: true, Limits: c.limits}, nil)
+	files, err := tree.NewTree(c.ctx, c.texts, slices.SortedFunc(maps.Values(c.files), byDirectory), tree.Rules{All: true, Limits: c.limits}, nil)
 	if err != nil {
 		return source.Artifact{}, err
 	}

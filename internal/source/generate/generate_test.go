@@ -93,11 +93,11 @@ func artifactOf(t testing.TB, packs *pack.Store, alias string, files map[string]
 			t.Fatal(err)
 		}
 	}
-	p, err := w.Finish(alias)
+	p, err := w.Finish(t.Context(), alias)
 	if err != nil {
 		t.Fatal(err)
 	}
-	listed, err := p.Tree(tree.Rules{All: true})
+	listed, err := p.Tree(t.Context(), tree.Rules{All: true})
 	if err != nil {
 		t.Fatal(err)
 	}

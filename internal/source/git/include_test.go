@@ -47,7 +47,7 @@ func TestFilesOfOtherRepositoriesArePutIntoATree(t *testing.T) {
 		"too many":               {parts: []tree.Part{part(".", "x")}, rules: tree.Rules{Limits: source.Limits{Files: 5}}, fails: "more than 5 files"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got, err := tree.Combine(a, tc.parts, tc.rules)
+			got, err := tree.Combine(t.Context(), a, tc.parts, tc.rules)
 			if tc.fails != "" {
 				var e *source.Error
 				if !errors.As(err, &e) || e.Reason != source.IncludeCopyFailure || !strings.Contains(err.Error(), tc.fails) {
@@ -66,7 +66,7 @@ func TestFilesOfOtherRepositoriesArePutIntoATree(t *testing.T) {
 			}
 		})
 	}
-	all, err := tree.Combine(a, []tree.Part{part("deploy", "lib")}, tree.Rules{})
+	all, err := tree.Combine(t.Context(), a, []tree.Part{part("deploy", "lib")}, tree.Rules{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -150,7 +150,7 @@ func FuzzATree(f *testing.F) {
 		if _, err := w.addAll(data, "", nil); err != nil {
 			return
 		}
-		made, err := tree.NewTree(&repository{}, withoutIgnoreFiles(w.entries), tree.Rules{}, nil)
+		made, err := tree.NewTree(t.Context(), &repository{}, withoutIgnoreFiles(w.entries), tree.Rules{}, nil)
 		if err != nil {
 			return
 		}

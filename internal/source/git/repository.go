@@ -263,7 +263,7 @@ func (r *repository) tree(ctx context.Context, key treeKey, list []tree.Entry) (
 	if list, err = keepSparse(list, key.sparse); err != nil {
 		return nil, err
 	}
-	t, err := tree.NewTree(r, list, tree.Rules{Ignore: key.ignore, Limits: key.limits}, r.trees.like(key.ignore))
+	t, err := tree.NewTree(ctx, r, list, tree.Rules{Ignore: key.ignore, Limits: key.limits}, r.trees.like(key.ignore))
 	if err != nil {
 		return nil, treeError(err)
 	}

@@ -43,7 +43,7 @@ func (s *Store) bring(ctx context.Context, a *artifact, top digest.Digest, spec 
 	if err != nil {
 		return err
 	}
-	listed, err := files.Tree(tree.Rules{Ignore: spec.Ignore, All: spec.Whole, Limits: spec.Limits})
+	listed, err := files.Tree(ctx, tree.Rules{Ignore: spec.Ignore, All: spec.Whole, Limits: spec.Limits})
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@
 package pack
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -152,7 +153,7 @@ func (p *Pack) read() error {
 	for _, e := range stored.Entries {
 		p.entries = append(p.entries, tree.Entry{Path: string(e.Path), Mode: e.Mode, Hash: e.Hash, Size: e.Size})
 	}
-	all, err := tree.NewTree(p, p.entries, tree.Rules{All: true, Limits: unlimited}, nil)
+	all, err := tree.NewTree(context.Background(), p, p.entries, tree.Rules{All: true, Limits: unlimited}, nil)
 	if err != nil {
 		return err
 	}
@@ -221,8 +222,8 @@ func (c *content) Read(b []byte) (int, error) {
 func (c *content) Close() error { return c.file.Close() }
 
 // Tree returns the files without what the rules exclude. The error is a *tree.Error, or of reading.
-func (p *Pack) Tree(rules tree.Rules) (*tree.Tree, error) {
-	return tree.NewTree(p, p.entries, rules, nil)
+func (p *Pack) Tree(ctx context.Context, rules tree.Rules) (*tree.Tree, error) {
+	return tree.NewTree(ctx, p, p.entries, rules, nil)
 }
 
 // Blob implements tree.Blobs.

@@ -80,7 +80,7 @@ func unpack(t testing.TB, s *pack.Store, name string, data []byte) *pack.Pack {
 
 func treeOf(t testing.TB, p *pack.Pack, ignore string) *tree.Tree {
 	t.Helper()
-	files, err := p.Tree(tree.Rules{Ignore: ignore})
+	files, err := p.Tree(t.Context(), tree.Rules{Ignore: ignore})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,7 +329,7 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil {
 			return
 		}
-		files, err := p.Tree(tree.Rules{All: true})
+		files, err := p.Tree(t.Context(), tree.Rules{All: true})
 		if err != nil {
 			return
 		}

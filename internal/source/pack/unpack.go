@@ -32,7 +32,7 @@ func (s *Store) Unpack(ctx context.Context, name string, archive io.Reader, limi
 	if err := w.unpack(ctx, archive); err != nil {
 		return nil, err
 	}
-	return w.Finish(name)
+	return w.Finish(ctx, name)
 }
 
 func (w *Writer) unpack(ctx context.Context, archive io.Reader) error {

@@ -185,8 +185,8 @@ func (r withContext) Read(p []byte) (int, error) {
 }
 
 // Finish makes the pack and gives it a name.
-func (w *Writer) Finish(name string) (*Pack, error) {
-	digest, err := w.complete()
+func (w *Writer) Finish(ctx context.Context, name string) (*Pack, error) {
+	digest, err := w.complete(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -201,13 +201,13 @@ func (w *Writer) Finish(name string) (*Pack, error) {
 }
 
 // complete writes the index, and returns the digest of the files.
-func (w *Writer) complete() (string, error) {
+func (w *Writer) complete(ctx context.Context) (string, error) {
 	list := make([]tree.Entry, 0, len(w.entries))
 	for _, e := range w.entries {
 		list = append(list, e)
 	}
 	slices.SortFunc(list, func(a, b tree.Entry) int { return comparePaths(a.Path, b.Path) })
-	all, err := tree.NewTree(nil, list, tree.Rules{All: true, Limits: unlimited}, nil)
+	all, err := tree.NewTree(ctx, nil, list, tree.Rules{All: true, Limits: unlimited}, nil)
 	if err != nil {
 		return "", err
 	}

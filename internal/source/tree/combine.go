@@ -2,6 +2,7 @@ package tree
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io/fs"
 	"path"
@@ -21,7 +22,7 @@ type Part struct {
 
 // Combine returns an artifact with files of others in it (spec.include of a GitRepository). The ignore rules hold for all of its files, as in Flux.
 // A path that two of them have is an error: none of them silently wins.
-func Combine(own source.Artifact, parts []Part, rules Rules) (source.Artifact, error) {
+func Combine(ctx context.Context, own source.Artifact, parts []Part, rules Rules) (source.Artifact, error) {
 	list, err := listWhole(Part{Name: "the repository itself", Artifact: own, From: ".", To: "."})
 	if err != nil {
 		return source.Artifact{}, err
@@ -43,7 +44,7 @@ func Combine(own source.Artifact, parts []Part, rules Rules) (source.Artifact, e
 		}
 		entries[i] = e.Entry
 	}
-	files, err := NewTree(own.Files.(*Tree).blobs, entries, rules, nil)
+	files, err := NewTree(ctx, own.Files.(*Tree).blobs, entries, rules, nil)
 	if err != nil {
 		return source.Artifact{}, combineError("put the included files together: %w", err)
 	}

@@ -9,6 +9,7 @@ package tree
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
@@ -92,8 +93,8 @@ type node struct {
 
 // NewTree leaves out what the ignore rules exclude and checks the rest against the limits. Entries of a directory must follow each other. before,
 // if any, is a tree of another revision, whose judgements hold again where the rules are the same. An *Error says what is wrong with the list; any
-// other error is of the store.
-func NewTree(blobs Blobs, list []Entry, given Rules, before *Tree) (*Tree, error) {
+// other error is of the store or the context.
+func NewTree(ctx context.Context, blobs Blobs, list []Entry, given Rules, before *Tree) (*Tree, error) {
 	rules, err := readRules(blobs, list, given)
 	if err != nil {
 		return nil, err
@@ -104,6 +105,9 @@ func NewTree(blobs Blobs, list []Entry, given Rules, before *Tree) (*Tree, error
 	}
 	used := usage{limits: given.Limits.OrDefault()}
 	for _, e := range list {
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
 		if before.excluded[e.Path] || !before.holds(e.Path) && rules.File(e.Path) {
 			t.excluded[e.Path] = true
 			continue
@@ -120,8 +124,6 @@ func NewTree(blobs Blobs, list []Entry, given Rules, before *Tree) (*Tree, error
 	return t, nil
 }
 
-const longestIgnoreFile = 1 << 20
-
 // rules are ignore rules, and what identifies them.
 type rules struct {
 	exclude.Exclusions
@@ -134,12 +136,13 @@ func readRules(blobs Blobs, list []Entry, given Rules) (rules, error) {
 	}
 	files, id := map[string]string{}, sha256.New()
 	fmt.Fprintf(id, "%q\n", given.Ignore)
+	left := int64(exclude.MostBytes)
 	for _, e := range list {
 		if path.Base(e.Path) != exclude.IgnoreFile || e.Mode == Link || e.Mode == Submodule {
 			continue
 		}
-		if e.Size > longestIgnoreFile {
-			return rules{}, limitError("%s has more than %d bytes", e.Path, longestIgnoreFile)
+		if left -= e.Size; left < 0 {
+			return rules{}, limitError("the %s files have more than %d bytes", exclude.IgnoreFile, exclude.MostBytes)
 		}
 		data, err := e.store(blobs).Blob(e.Hash)
 		if err != nil {
@@ -147,6 +150,9 @@ func readRules(blobs Blobs, list []Entry, given Rules) (rules, error) {
 		}
 		files[path.Dir(e.Path)] = string(data)
 		fmt.Fprintf(id, "%q %s\n", e.Path, e.Hash)
+	}
+	if err := exclude.CheckSize(given.Ignore, files); err != nil {
+		return rules{}, limitError("%w", err)
 	}
 	return rules{exclude.NewExclusions(given.Ignore, files), fmt.Sprintf("%x", id.Sum(nil))}, nil
 }
