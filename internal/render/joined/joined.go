@@ -2,7 +2,8 @@
 //
 // In: a request with parts, one of each source.
 // Out: the objects of all in the order of the parts, with the names of their files in the tree of all.
-// Promise: the whole fails with any of its parts; a request without parts is passed on as it is.
+// Promise: the whole fails with any of its parts; a request without parts is passed on as it is. The whole was
+// rendered only if every part was, not taken from a cache: a prune needs that.
 // Not here: which of two objects with one name counts (desired), how a part is rendered (the other packages of render).
 package joined
 
@@ -22,7 +23,7 @@ func (j Renderer) Render(ctx context.Context, r render.Request) (render.Result, 
 	if r.Parts == nil {
 		return j.Each.Render(ctx, r)
 	}
-	var out render.Result
+	out := render.Result{Rendered: true}
 	for _, p := range r.Parts {
 		one, err := j.Each.Render(ctx, p)
 		if err != nil {
@@ -36,7 +37,8 @@ func (j Renderer) Render(ctx context.Context, r render.Request) (render.Result, 
 			read.Path = nameInPart(p, read.Path)
 			out.Reads = append(out.Reads, read)
 		}
-		out.Rendered, out.Inflated = out.Rendered || one.Rendered, out.Inflated || one.Inflated
+		out.Rendered = out.Rendered && one.Rendered
+		out.Momentary, out.Inflated = out.Momentary || one.Momentary, out.Inflated || one.Inflated
 		out.Secrets = append(out.Secrets, one.Secrets...)
 		out.Inputs += one.Inputs
 	}
