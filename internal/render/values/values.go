@@ -2,7 +2,7 @@
 //
 // In: the app's namespace and references, and the cluster as one identity reads it.
 // Out: the value of each variable, and the keys.
-// Promise: what is not there is an error that names it, unless it is optional; each reference costs one GET.
+// Promise: what is not there is an error that names it, unless it is optional; each object that is named costs one GET.
 // Not here: which value wins (model/variables), replacing variables (render/substitute), using keys (render/sops).
 package values
 
@@ -42,19 +42,20 @@ func ReadVariables(ctx context.Context, reader live.Reader, namespace string, sp
 // ReadChartValues reads the values of a chart; a later reference wins over an earlier one.
 func ReadChartValues(ctx context.Context, reader live.Reader, namespace string, from []release.Reference) ([]release.Values, error) {
 	var out []release.Values
+	read := map[object.ID]map[string]string{}
 	for _, ref := range from {
-		o, err := reader.Get(ctx, object.GVK{Version: "v1", Kind: ref.Kind}, object.ID{Kind: ref.Kind, Namespace: namespace, Name: ref.Name})
-		switch {
-		case errors.Is(err, live.ErrNotFound) && ref.Optional:
-			continue
-		case err != nil:
-			return nil, fmt.Errorf("could not resolve %s chart values reference '%s/%s' with key '%s': %w", ref.Kind, namespace, ref.Name, ref.Key, err)
+		id := object.ID{Kind: ref.Kind, Namespace: namespace, Name: ref.Name}
+		if _, known := read[id]; !known {
+			data, err := textsOf(ctx, reader, id)
+			switch {
+			case errors.Is(err, live.ErrNotFound) && ref.Optional:
+				continue
+			case err != nil:
+				return nil, fmt.Errorf("could not resolve %s chart values reference '%s/%s' with key '%s': %w", ref.Kind, namespace, ref.Name, ref.Key, err)
+			}
+			read[id] = data
 		}
-		data, err := variables.TextValues(o)
-		if err != nil {
-			return nil, err
-		}
-		text, there := data[ref.Key]
+		text, there := read[id][ref.Key]
 		switch {
 		case !there && ref.Optional:
 			continue
@@ -66,6 +67,14 @@ func ReadChartValues(ctx context.Context, reader live.Reader, namespace string, 
 		})
 	}
 	return out, nil
+}
+
+func textsOf(ctx context.Context, reader live.Reader, id object.ID) (map[string]string, error) {
+	o, err := reader.Get(ctx, object.GVK{Version: "v1", Kind: id.Kind}, id)
+	if err != nil {
+		return nil, err
+	}
+	return variables.TextValues(o)
 }
 
 // SecretTexts are the texts in a chart's values that come from Secrets, for hiding them.
