@@ -2,6 +2,7 @@ package redact
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
@@ -12,11 +13,20 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // Known are credentials whose values are known, so that they are found in the forms in which a server repeats them: as they are, in
 // base64, alone or within what is encoded with them, as in Basic authentication, percent-encoded, escaped as in JSON and HTML, and in hexadecimal digits.
-type Known struct {
+//
+// The forms are made when a text is first looked at: most credentials are never in one.
+type Known struct{ forms *knownForms }
+
+// knownForms are what is looked for.
+type knownForms struct {
+	once   sync.Once
+	values []string // until the forms are made
+
 	texts  []string // longest first
 	base64 []string // what base64 makes of them, without the characters that depend on what is before and after
 	parts  []string // letters and digits that follow each other in them, which most encodings leave alone
@@ -25,17 +35,43 @@ type Known struct {
 // shortest is how long a credential is at least that is looked for: shorter ones are in any text.
 const shortest = 4
 
+// mostLines is how many lines a credential has at most that are looked for one by one: what has more is data, of which no message repeats a line.
+const mostLines = 10_000
+
 // KnownOf returns what hides some credentials. Of a private key each line is one.
 func KnownOf(values ...string) Known {
-	var k Known
-	for _, value := range values {
-		k.add(value)
-		for line := range strings.Lines(value) {
-			k.add(line)
+	return Known{&knownForms{values: slices.Clone(values)}}
+}
+
+// made returns the forms of the values.
+func (k Known) made() *knownForms {
+	if k.forms == nil {
+		return &knownForms{}
+	}
+	k.forms.once.Do(k.forms.addAll)
+	return k.forms
+}
+
+func (f *knownForms) addAll() {
+	seen := map[string]bool{}
+	add := func(value string) {
+		if value = strings.TrimSpace(value); len(value) >= shortest && !seen[value] {
+			seen[value] = true
+			f.add(value)
 		}
 	}
-	slices.SortFunc(k.texts, func(a, b string) int { return len(b) - len(a) })
-	return k
+	for _, value := range f.values {
+		add(value)
+		f.parts = append(f.parts, part.FindAllString(value, -1)...)
+		if strings.Count(value, "\n") > mostLines {
+			continue
+		}
+		for line := range strings.Lines(value) {
+			add(line)
+		}
+	}
+	slices.SortFunc(f.texts, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	f.texts, f.values = slices.Compact(f.texts), nil
 }
 
 // KnownOrNil is KnownOf, or nil where there are no credentials.
@@ -47,11 +83,7 @@ func KnownOrNil(values []string) *Known {
 	return &k
 }
 
-func (k *Known) add(value string) {
-	value = strings.TrimSpace(value)
-	if len(value) < shortest {
-		return
-	}
+func (f *knownForms) add(value string) {
 	var asJSON bytes.Buffer
 	plain := json.NewEncoder(&asJSON)
 	plain.SetEscapeHTML(false)
@@ -62,19 +94,19 @@ func (k *Known) add(value string) {
 		fmt.Fprintf(&percents, "%%%02x", b)
 	}
 	digits := hex.EncodeToString([]byte(value))
+	forms := []string{strings.ToUpper(digits)}
 	for _, form := range []string{
 		value, latin1Text(value), html.EscapeString(value), unquote(strings.TrimSpace(asJSON.String())), unquote(string(escaped)), unquote(strconv.Quote(value)), unquote(strconv.QuoteToASCII(value)),
 		url.QueryEscape(value), url.PathEscape(value), url.UserPassword("", value).String()[1:], percents.String(), digits,
 	} {
 		for _, form := range []string{form, lowerPercents(form), upperPercents(form)} {
-			if !slices.Contains(k.texts, form) {
-				k.texts = append(k.texts, form)
+			if !slices.Contains(forms, form) {
+				forms = append(forms, form)
 			}
 		}
 	}
-	k.texts = append(k.texts, strings.ToUpper(digits))
-	k.addBase64(value)
-	k.parts = append(k.parts, part.FindAllString(value, -1)...)
+	f.texts = append(f.texts, forms...)
+	f.addBase64(value)
 }
 
 var part = regexp.MustCompile(`[A-Za-z0-9]{5,}`)
@@ -89,14 +121,16 @@ func latin1Text(value string) string {
 }
 
 // addBase64 adds what base64 makes of a value behind 0, 1 and 2 other bytes, which is all that may be before it.
-func (k *Known) addBase64(value string) {
+func (f *knownForms) addBase64(value string) {
 	for before := range 3 {
 		encoded := base64.StdEncoding.EncodeToString([]byte(strings.Repeat("\x00", before) + value))
 		own := encoded[(before*8+5)/6 : (before+len(value))*8/6]
-		for _, form := range []string{own, strings.NewReplacer("+", "-", "/", "_").Replace(own)} {
-			if len(form) >= shortest && !slices.Contains(k.base64, form) {
-				k.base64 = append(k.base64, form)
-			}
+		if len(own) < shortest {
+			continue
+		}
+		f.base64 = append(f.base64, own)
+		if inURL := strings.NewReplacer("+", "-", "/", "_").Replace(own); inURL != own {
+			f.base64 = append(f.base64, inURL)
 		}
 	}
 }
@@ -111,11 +145,12 @@ func upperPercents(s string) string { return percent.ReplaceAllStringFunc(s, str
 
 // Text is redact.MaskText without the credentials.
 func (k Known) Text(s string) string {
+	forms := k.made()
 	s = strings.Map(printable, s) // first: what is taken out must not join what is looked for
-	for _, form := range k.base64 {
+	for _, form := range forms.base64 {
 		s = hideBase64(s, form)
 	}
-	for _, form := range k.texts {
+	for _, form := range forms.texts {
 		s = strings.ReplaceAll(s, form, "***")
 	}
 	return MaskText(s)
@@ -149,7 +184,7 @@ var opaque = regexp.MustCompile(`[A-Za-z0-9+/_=%-]{24,}`)
 func (k Known) Foreign(s string, most int) string {
 	s = k.Text(strings.TrimSpace(s))
 	s, _, _ = strings.Cut(s, "\n")
-	for _, form := range k.parts {
+	for _, form := range k.made().parts {
 		s = strings.ReplaceAll(s, form, "***")
 	}
 	s = markup.ReplaceAllString(s, " ")

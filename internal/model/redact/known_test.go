@@ -1,12 +1,14 @@
 package redact_test
 
 import (
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"html"
 	"net/url"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -97,6 +99,42 @@ func TestWhatAServerSaysIsOneShortLine(t *testing.T) {
 		if got := known.Foreign(text, 40); got != want {
 			t.Errorf("%q became %q, want %q", text, got, want)
 		}
+	}
+}
+
+// TestALargeCredentialIsHidden as a whole, and each line of one that is a bundle of certificates or a file of configuration.
+func TestALargeCredentialIsHidden(t *testing.T) {
+	bundle, data := linesOf(100, 64), linesOf(12_000, 8)
+	for _, secret := range []string{bundle, data, strings.ReplaceAll(data, "\n", " ")} {
+		text := fmt.Sprintf("refused: %s end; %s end; %q", secret, base64.StdEncoding.EncodeToString([]byte("x"+secret)), secret)
+		if got := redact.KnownOf(secret, "other", secret).Text(text); len(got) > 100 || !strings.HasPrefix(got, "refused: ") {
+			t.Errorf("it became %d bytes: %.100s", len(got), got)
+		}
+	}
+	line := strings.Split(bundle, "\n")[70]
+	if got, want := redact.KnownOf(bundle).Text("line 71: "+line), "line 71: ***"; got != want {
+		t.Errorf("it became %q", got)
+	}
+}
+
+// linesOf are n different lines of so many letters and digits.
+func linesOf(n, width int) string {
+	var out strings.Builder
+	for i := range n {
+		sum := sha256.Sum256([]byte(strconv.Itoa(i)))
+		fmt.Fprintf(&out, "%x\n", sum[:width/2])
+	}
+	return strings.TrimSpace(out.String())
+}
+
+func BenchmarkKnownOf(b *testing.B) {
+	for _, lines := range []int{1, 100, 3_500} {
+		b.Run(strconv.Itoa(lines), func(b *testing.B) {
+			secret := linesOf(lines, 64)
+			for b.Loop() {
+				redact.KnownOf(secret).Text("a message")
+			}
+		})
 	}
 }
 

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -150,14 +151,9 @@ func (m Mask) hideKnown(v any) any {
 
 // isIn reports whether a text holds one of the values, in any form.
 func (k Known) isIn(text string) bool {
-	for _, forms := range [][]string{k.texts, k.base64} {
-		for _, form := range forms {
-			if strings.Contains(text, form) {
-				return true
-			}
-		}
-	}
-	return false
+	forms := k.made()
+	within := func(form string) bool { return strings.Contains(text, form) }
+	return slices.ContainsFunc(forms.texts, within) || slices.ContainsFunc(forms.base64, within)
 }
 
 // sensitiveObject returns an object that is no Secret with its sensitive fields masked.
