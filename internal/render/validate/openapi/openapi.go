@@ -16,6 +16,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/validate"
+	"golang.org/x/sync/singleflight"
 	"k8s.io/client-go/openapi"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -27,7 +28,9 @@ const cacheTime = 2 * time.Second
 type Schemas struct {
 	Cluster *cluster.Client
 
-	mu    sync.Mutex // held while the server is asked: all wait for the same answer
+	asking singleflight.Group // by path; "" is the list of documents
+
+	mu    sync.Mutex // never held while the server is asked
 	paths map[string]openapi.GroupVersionWithContext
 	asked time.Time
 	docs  map[string]*document // by path
@@ -45,26 +48,75 @@ func (s *Schemas) Schema(ctx context.Context, gvk object.GVK) (validate.Schema, 
 }
 
 func (s *Schemas) document(ctx context.Context, gvk object.GVK) (*document, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if time.Since(s.asked) > cacheTime {
-		paths, err := s.Cluster.Schemas().PathsWithContext(ctx)
-		if err != nil {
-			return nil, err
-		}
-		s.paths, s.asked = paths, time.Now()
+	paths, err := s.listed(ctx)
+	if err != nil {
+		return nil, err
 	}
 	path := "apis/" + gvk.APIVersion()
 	if gvk.Group == "" {
 		path = "api/" + gvk.Version
 	}
-	at, ok := s.paths[path]
+	at, ok := paths[path]
 	if !ok {
 		return nil, validate.ErrUnknownKind
 	}
-	if d := s.docs[path]; d != nil && d.url == at.ServerRelativeURL() {
-		return d, nil
+	s.mu.Lock()
+	known := s.docs[path]
+	s.mu.Unlock()
+	if known != nil && known.url == at.ServerRelativeURL() {
+		return known, nil
 	}
+	return askOnce(ctx, &s.asking, path, func(ctx context.Context) (*document, error) {
+		d, err := readDocument(ctx, at)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.docs == nil {
+			s.docs = map[string]*document{}
+		}
+		s.docs[path] = d
+		return d, nil
+	})
+}
+
+// listed returns the documents that the server has, by their paths.
+func (s *Schemas) listed(ctx context.Context) (map[string]openapi.GroupVersionWithContext, error) {
+	s.mu.Lock()
+	paths, asked := s.paths, s.asked
+	s.mu.Unlock()
+	if time.Since(asked) <= cacheTime {
+		return paths, nil
+	}
+	return askOnce(ctx, &s.asking, "", func(ctx context.Context) (map[string]openapi.GroupVersionWithContext, error) {
+		paths, err := s.Cluster.Schemas().PathsWithContext(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.paths, s.asked = paths, time.Now()
+		return paths, nil
+	})
+}
+
+// askOnce answers all that ask for the same at the same time with one answer. Each waits no longer than its own context says, which does not end the question.
+func askOnce[T any](ctx context.Context, asking *singleflight.Group, what string, ask func(context.Context) (T, error)) (T, error) {
+	answer := asking.DoChan(what, func() (any, error) { return ask(context.WithoutCancel(ctx)) })
+	var none T
+	select {
+	case <-ctx.Done():
+		return none, ctx.Err()
+	case r := <-answer:
+		if r.Err != nil {
+			return none, r.Err
+		}
+		return r.Val.(T), nil
+	}
+}
+
+func readDocument(ctx context.Context, at openapi.GroupVersionWithContext) (*document, error) {
 	text, err := at.SchemaWithContext(ctx, "application/json")
 	if err != nil {
 		return nil, err
@@ -74,10 +126,6 @@ func (s *Schemas) document(ctx context.Context, gvk object.GVK) (*document, erro
 		return nil, err
 	}
 	d.url = at.ServerRelativeURL()
-	if s.docs == nil {
-		s.docs = map[string]*document{}
-	}
-	s.docs[path] = d
 	return d, nil
 }
 
