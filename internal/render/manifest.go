@@ -11,11 +11,17 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 )
 
-// localConfig marks an object that is for tools and not for a cluster; Kustomize drops it from its output.
+// localConfig marks an object that is for tools and not for a cluster.
 const localConfig = "config.kubernetes.io/local-config"
 
+// IsLocal reports whether a build of a kustomization leaves the object out. Helm, kubectl and a directory of Argo CD know no such mark.
+func (o Object) IsLocal() bool {
+	mark, ok := o.Data.Annotation(localConfig)
+	return ok && mark != "false"
+}
+
 // Manifests decodes the objects of a file: lists are expanded (a kind that ends in List and has items, which may leave out what the kind of
-// the list says of theirs), configuration for Kustomize and objects marked local-config are left out. An object without apiVersion, kind
+// the list says of theirs), configuration for Kustomize is left out. An object without apiVersion, kind
 // or name is an error at its line; generateName may stand for the name.
 func Manifests(file string, data []byte) ([]Object, error) {
 	nodes, err := ParseNodes(file, data)
@@ -63,9 +69,6 @@ func appendObjects(all []Object, file string, n *yaml.Node, v any) ([]Object, er
 	}
 	if err := checkObject(o); err != nil {
 		return nil, &Error{File: file, Line: n.Line, Err: err}
-	}
-	if mark, ok := o.Annotation(localConfig); ok && mark != "false" {
-		return all, nil
 	}
 	if err := checkNumbers(o, file, n); err != nil {
 		return nil, err

@@ -249,7 +249,7 @@ func (t *finder) manifest(name string) []render.Object {
 			}
 			t.explain(one)
 		}
-		out = append(out, found...)
+		out = append(out, slices.DeleteFunc(found, render.Object.IsLocal)...)
 	}
 	return out
 }

@@ -265,7 +265,7 @@ func looseObjects(files *tree, names []string) ([]render.Object, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, objects...)
+		out = append(out, slices.DeleteFunc(objects, render.Object.IsLocal)...)
 	}
 	return out, nil
 }

@@ -74,10 +74,11 @@ func fileObjects(r render.Request, file string) ([]render.Object, error) {
 	case err != nil:
 		return nil, err
 	case r.Directory == nil:
-		return render.Manifests(file, data)
+		objects, err := render.Manifests(file, data)
+		return slices.DeleteFunc(objects, render.Object.IsLocal), err
 	case isMarked(data):
 		return nil, nil
-	case strings.EqualFold(path.Ext(file), ".jsonnet"):
+	case path.Ext(file) == ".jsonnet":
 		return nil, &render.Error{File: file, Err: fmt.Errorf("jsonnet is not supported")}
 	}
 	objects, err := kubectlManifests(file, data)
@@ -147,7 +148,7 @@ func manifestFiles(r render.Request) ([]string, error) {
 	return manifests, nil
 }
 
-var argoManifest = regexp.MustCompile(`(?i)^.*\.(yaml|yml|json|jsonnet)$`)
+var argoManifest = regexp.MustCompile(`^.*\.(yaml|yml|json|jsonnet)$`)
 
 // argoFiles finds files as Argo CD's repo-server does (findManifests): .yaml .yml .json .jsonnet, the top directory alone
 // unless recurse, include and exclude patterns against the path below the directory.

@@ -75,7 +75,7 @@ func TestArgoReadsWhatTheDirectoryAsksFor(t *testing.T) {
 		want      []string
 	}{
 		"one level":     {render.Directory{}, []string{"ConfigMap b1 apps/b.yml:3", "ConfigMap b2 apps/b.yml:9", "ConfigMap c apps/c.json:1"}},
-		"include":       {render.Directory{Recurse: true, Include: "{a/*,*.json}", Exclude: "*/[a]*"}, []string{"ConfigMap z apps/a/z.yaml:1", "ConfigMap c apps/c.json:1"}},
+		"include":       {render.Directory{Recurse: true, Include: "{a/*,*.json}", Exclude: "*/[a]*"}, []string{"ConfigMap local apps/a/local.yaml:1", "ConfigMap z apps/a/z.yaml:1", "ConfigMap c apps/c.json:1"}},
 		"nothing there": {render.Directory{Include: "x*"}, nil},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -131,14 +131,14 @@ func TestAFileThatNamesNoTypeIsNoManifest(t *testing.T) {
 	}
 }
 
-// TestMarkedFilesAreLeftOut of an Argo CD directory, whatever is in them. Flux knows no such mark.
+// TestMarkedFilesAreLeftOut of an Argo CD directory, whatever is in them, and one whose name ends in capitals. Flux knows no such mark.
 func TestMarkedFilesAreLeftOut(t *testing.T) {
 	const mark = "# +argocd:skip-file-rendering\n"
 	utf16 := "\xff\xfe"
 	for _, c := range object("e") + mark {
 		utf16 += string([]byte{byte(c), 0})
 	}
-	files := given.Files("a.yaml", object("a"), "b.yaml", mark+object("b"), "c.jsonnet", "//"+mark+"{a: 1}", "d.yaml", "apiVersion: [\n"+mark, "e.yaml", utf16)
+	files := given.Files("a.yaml", object("a"), "f.YAML", object("f"), "b.yaml", mark+object("b"), "c.jsonnet", "//"+mark+"{a: 1}", "d.yaml", "apiVersion: [\n"+mark, "e.yaml", utf16)
 	if diff := cmp.Diff([]string{"ConfigMap a a.yaml:1"}, render1(t, render.Request{Files: files, Path: ".", Directory: &render.Directory{}})); diff != "" {
 		t.Error(diff)
 	}
