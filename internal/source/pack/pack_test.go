@@ -8,6 +8,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -185,6 +186,30 @@ func TestAnArchiveThatIsWrongIsRefusedWhole(t *testing.T) {
 				t.Error("something of it is stored")
 			}
 		})
+	}
+}
+
+// Directories that no file of the archive pays for are bounded as well: one path can name thousands of them.
+func TestTheDirectoriesOfAnArchiveAreBounded(t *testing.T) {
+	deep := func(files, steps int) []byte {
+		var all []tar.Header
+		for i := range files {
+			all = append(all, file(fmt.Sprintf("%d/%sx", i, strings.Repeat("d/", steps)), ""))
+		}
+		return archive(t, true, all...)
+	}
+	for want, c := range map[string]struct {
+		data   []byte
+		limits source.Limits
+	}{
+		"more than 30 directories": {deep(3, 12), source.Limits{Files: 3}},
+		"more than 67108864 bytes": {deep(20, 2000), source.Limits{}},
+	} {
+		_, err := openStore(t, t.TempDir()).Unpack(t.Context(), "x", bytes.NewReader(c.data), c.limits)
+		var e *tree.Error
+		if !errors.As(err, &e) || e.Reason != source.LimitExceeded || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package pack
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -32,6 +33,7 @@ type Writer struct {
 
 	entries map[string]tree.Entry // by path
 	folders map[string]bool
+	paths   int // bytes of entries' and folders' paths
 	spans   map[string]span
 }
 
@@ -57,8 +59,11 @@ func (w *Writer) Discard() {
 	_ = os.RemoveAll(w.dir) // the next start of the store removes what is left
 }
 
-// listFactor bounds what is stored before the ignore rules, as a multiple of Limits.Files.
-const listFactor = 10
+// The bounds of what is stored before the ignore rules.
+const (
+	listFactor = 10       // files, and directories, as a multiple of Limits.Files
+	mostPaths  = 64 << 20 // bytes of all paths together
+)
 
 // Add stores a file, or the target of a link. A path that comes again replaces the former.
 func (w *Writer) Add(ctx context.Context, name string, mode fs.FileMode, content io.Reader) error {
@@ -131,8 +136,22 @@ func (w *Writer) checkPath(name string) (string, error) {
 			return "", reasonError(source.PathEscape, "%.200q lies below %.200q, which is no directory", name, dir)
 		}
 		w.folders[dir] = true
+		w.paths += len(dir)
 	}
-	return name, nil
+	if _, ok := w.entries[name]; !ok {
+		w.paths += len(name)
+	}
+	return name, w.countPaths()
+}
+
+func (w *Writer) countPaths() error {
+	switch {
+	case len(w.folders) > listFactor*w.limits.Files:
+		return reasonError(source.LimitExceeded, "it has more than %d directories", listFactor*w.limits.Files)
+	case w.paths > mostPaths:
+		return reasonError(source.LimitExceeded, "its paths have more than %d bytes", mostPaths)
+	}
+	return nil
 }
 
 // writeContent writes a content, unless it is there already.
@@ -223,9 +242,20 @@ func (w *Writer) complete(ctx context.Context) (string, error) {
 	return strings.TrimPrefix(all.Digest(), "sha256:"), err
 }
 
-// comparePaths puts the entries of a directory beside each other.
+// comparePaths puts the entries of a directory beside each other: a slash is before all else.
 func comparePaths(a, b string) int {
-	return slices.Compare(strings.Split(a, "/"), strings.Split(b, "/"))
+	for i := range min(len(a), len(b)) {
+		switch {
+		case a[i] == b[i]:
+		case a[i] == '/':
+			return -1
+		case b[i] == '/':
+			return 1
+		default:
+			return cmp.Compare(a[i], b[i])
+		}
+	}
+	return cmp.Compare(len(a), len(b))
 }
 
 // put moves a finished directory to its place, unless a whole pack of the same files is there.
