@@ -32,7 +32,7 @@ func TestAnAppThatIsDeletedReadsWhatItMayNotWatch(t *testing.T) {
 			c.watchTermination(ctx, key, watchKey{configMaps, "other"})
 			time.Sleep(retryObject - time.Second)
 			if c.apps.Len() != 0 {
-				t.Errorf("%s: the app is looked at at once", name)
+				t.Errorf("%s: the app looks again too soon", name)
 			}
 			time.Sleep(2 * time.Second)
 			if read := c.apps.Len() == 1; read != s.read {
