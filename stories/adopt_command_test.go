@@ -127,7 +127,10 @@ func TestTheCommandAdoptsWhatTheOtherHasLetGo(t *testing.T) {
 	w.await(d, func(o *unstructured.Unstructured) bool { return replicas(o) == 8 })
 	forecast := "Flux will set spec.replicas of Deployment " + w.ns + "/web from 8 to 3, at apps/web/web.yaml:5; HPA " + w.ns + "/web owns it (ceded)"
 	w.saysOf(truce, 0, "release web --dry-run", forecast)
-	w.saysOf(truce, 0, "release web", forecast, "released, 3 objects")
+	w.saysOf(truce, 0, "release web", forecast, "released, 4 objects")
+	if listed := w.kubectl("get", flux.cr, "-o", "jsonpath={.status.inventory.entries[*].id}"); !strings.Contains(listed, w.ns+"_old_") {
+		t.Errorf("what was not pruned is not in Flux's list: %s", listed)
+	}
 	w.until("the release to be over on the Kustomization, too", func() bool {
 		o := w.get(kustomizations, "web")
 		return text(o, "metadata", "annotations", "truce.dev/mode") == "" && len(o.GetFinalizers()) == 0

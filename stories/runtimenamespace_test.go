@@ -31,7 +31,6 @@ func TestStateLiesOutsideOfTheTenantsNamespace(t *testing.T) {
 		}
 		w.Apply(t, names.Replace(string(roles)))
 	}
-	w.Apply(t, claimsIn(home))
 
 	config, err := clientcmd.LoadFromFile(w.Kubeconfig)
 	if err != nil {
@@ -64,6 +63,7 @@ func TestStateLiesOutsideOfTheTenantsNamespace(t *testing.T) {
 	})
 	w.app("my-app", "./apps/my-app", defaultSpec)
 	w.ready("my-app")
+	w.Apply(t, claimsIn(home))
 	inHome := func(kind, name string) bool {
 		return w.Kubectl(t, "-n", home, "get", kind, name, "--ignore-not-found", "-o", "name") != ""
 	}
@@ -124,7 +124,6 @@ func TestTheStateOfAnInstallationIsMovedByTheStepsOfUpgrade(t *testing.T) {
 	end()
 	w.Apply(t, claimsIn(w.ns))
 	w.repo.Remove("app/b.yaml")
-	w.Apply(t, claimsIn(home))
 
 	end = controller("--runtime-namespace", home)
 	defer func() { w.removeApps(); end() }()
@@ -136,6 +135,7 @@ func TestTheStateOfAnInstallationIsMovedByTheStepsOfUpgrade(t *testing.T) {
 	}
 	w.saysOf(w.truce(), 0, "reconcile kustomization app")
 	w.ready("app")
+	w.Apply(t, claimsIn(home))
 	w.until("the claims there to be refused", func() bool {
 		return strings.Contains(w.Kubectl(t, "-n", home, "get", "events.events.k8s.io", "-o", "jsonpath={..reason}"), "ClaimsRefused")
 	})

@@ -43,7 +43,7 @@ func TestANamespaceWhoseServersHangDelaysNoOther(t *testing.T) {
 			t.Errorf("%d sources of the other namespace were looked at, and %d that hang", answered.Load(), hanging.Load())
 		}
 		close(answers)
-		time.Sleep(time.Second)
+		synctest.Wait()
 		if hanging.Load() != 4*half || len(fair.working)+len(fair.waiting) > 0 {
 			t.Errorf("%d sources were looked at in the end; at work are %v, and there wait %v", hanging.Load(), fair.working, fair.waiting)
 		}
