@@ -274,6 +274,8 @@ func TestNoSecretIsOnACommandLineOrLeftOnDisk(t *testing.T) {
 	s := newStore(t)
 	spec := mainOf(strings.Replace(server.URL, "://", "://user:"+canary+"@", 1))
 	fetch(t, s, spec)
+	r.Commit(map[string]string{"a": "2"}, "for a process of git")
+	fetch(t, s, spec)
 	seen := strings.Join(lines, "\n")
 	if !strings.Contains(seen, "fetch") || strings.Contains(seen, canary) {
 		t.Error("the secret is on a command line, or no command line was seen")

@@ -37,6 +37,7 @@ type clone struct {
 	deep        bool          // keeps history; see Store.History
 	checked     string        // the last failure after which the clone was checked, and was not damaged
 	oldProtocol bool          // the server does not speak version 2 of git's protocol
+	byGitAlone  bool          // a first fetch by truce's own requests has failed
 	leftFiles   string        // describeFiles after the last fetch; empty for none in this process
 	removed     bool          // the caller that has the turn must begin with another clone
 }
@@ -260,7 +261,7 @@ func (t *fetchAttempt) resolve(ctx context.Context, want ref) (revision, error) 
 	}
 	unmoved, err := t.isUnmoved(ctx, want.name)
 	if err == nil && !unmoved {
-		err = t.suggest(ctx, want, t.get(ctx, want.name, "--depth=1"))
+		err = t.suggest(ctx, want, t.get(ctx, want.name, oneCommit))
 	}
 	if err != nil {
 		return revision{}, err
@@ -282,7 +283,7 @@ func (t *fetchAttempt) bringVersion(ctx context.Context, want ref) (revision, er
 	if have, err := t.kept(name); err != nil {
 		return revision{}, err
 	} else if have != tags.at[name] {
-		if err := t.get(ctx, name, "--depth=1"); err != nil {
+		if err := t.get(ctx, name, oneCommit); err != nil {
 			return revision{}, err
 		}
 	}
@@ -296,7 +297,7 @@ func (t *fetchAttempt) bringCommit(ctx context.Context, want ref) (revision, err
 		return revision{}, err
 	}
 	if !here {
-		err = t.get(ctx, want.commit, "--depth=1")
+		err = t.get(ctx, want.commit, oneCommit)
 		if errorReason(err) == source.RefNotFound {
 			err = t.history(ctx, want)
 		}
@@ -326,8 +327,15 @@ func (t *fetchAttempt) history(ctx context.Context, want ref) error {
 	return err
 }
 
+const oneCommit = "--depth=1"
+
 // get fetches one reference or commit to where it is kept.
 func (t *fetchAttempt) get(ctx context.Context, name string, depth string) error {
+	if depth == oneCommit {
+		if done, err := t.getFirst(ctx, name); done || err != nil {
+			return err
+		}
+	}
 	return t.run(ctx, []string{"+" + name + ":" + keptRef(name)}, depth)
 }
 

@@ -22,7 +22,7 @@ func (t *fetchAttempt) guard(ctx context.Context, cancel context.CancelCauseFunc
 			return
 		case <-tick.C:
 			if most := packFactor * t.limits.Bytes; t.incoming() > most {
-				cancel(sourceError(source.LimitExceeded, "the server sent more than %d bytes", most))
+				cancel(tooMuchSent(most))
 			}
 		}
 	}
@@ -41,4 +41,8 @@ func (t *fetchAttempt) incoming() int64 {
 		}
 	}
 	return sum
+}
+
+func tooMuchSent(most int64) error {
+	return sourceError(source.LimitExceeded, "the server sent more than %d bytes", most)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -120,6 +121,11 @@ func (r runner) command(ctx context.Context, dir string, n network, args ...stri
 
 // output runs git and returns what it printed.
 func (r runner) output(ctx context.Context, dir string, n network, args ...string) ([]byte, error) {
+	return r.outputFor(ctx, dir, n, nil, args...)
+}
+
+// outputFor is output of what git makes of an input.
+func (r runner) outputFor(ctx context.Context, dir string, n network, input io.Reader, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	cmd := r.command(ctx, dir, n, args...)
@@ -128,7 +134,7 @@ func (r runner) output(ctx context.Context, dir string, n network, args ...strin
 		stdout.most = mostReferences
 	}
 	var stderr tail
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = input, &stdout, &stderr
 	err := r.run(ctx, cmd, cancel)
 	switch {
 	case stdout.refused != nil:

@@ -86,10 +86,19 @@ func (t *fetchAttempt) askWhere(ctx context.Context, name, known string) (string
 	if len(known) > sha1Digits {
 		question += pktLine("object-format=sha256\n")
 	}
-	question += "0001" + pktLine("ref-prefix "+name+"\n") + "0000"
-	q, err := http.NewRequestWithContext(ctx, http.MethodPost, t.to.String()+"/"+uploadPack, strings.NewReader(question))
+	answer, err := t.ask(ctx, question+"0001"+pktLine("ref-prefix "+name+"\n")+"0000")
 	if err != nil {
 		return "", err
+	}
+	defer answer.Close()
+	return findListed(io.LimitReader(answer, mostListed), name)
+}
+
+// ask sends a request of git's protocol 2, and returns the body of the answer. What is no answer of that protocol is an error.
+func (t *fetchAttempt) ask(ctx context.Context, question string) (io.ReadCloser, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, t.to.String()+"/"+uploadPack, strings.NewReader(question))
+	if err != nil {
+		return nil, err
 	}
 	for key, value := range map[string]string{
 		"Git-Protocol": "version=2", "User-Agent": "git/truce", "Content-Type": "application/x-" + uploadPack + "-request", "Accept": "application/x-" + uploadPack + "-result",
@@ -98,19 +107,19 @@ func (t *fetchAttempt) askWhere(ctx context.Context, name, known string) (string
 	}
 	answer, err := t.send(q)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	defer answer.Body.Close()
 	kind, _, _ := mime.ParseMediaType(answer.Header.Get("Content-Type")) // what is no type is not the one that is wanted
 	switch {
-	case answer.StatusCode == http.StatusBadRequest, answer.StatusCode == http.StatusUnsupportedMediaType, answer.StatusCode == http.StatusNotImplemented:
-		return "", errOldProtocol
-	case answer.StatusCode != http.StatusOK:
-		return "", fmt.Errorf("the server answers %s", answer.Status)
-	case kind != "application/x-"+uploadPack+"-result":
-		return "", errOldProtocol
+	case answer.StatusCode == http.StatusOK && kind == "application/x-"+uploadPack+"-result":
+		return answer.Body, nil
+	case answer.StatusCode == http.StatusOK, answer.StatusCode == http.StatusBadRequest, answer.StatusCode == http.StatusUnsupportedMediaType,
+		answer.StatusCode == http.StatusNotImplemented:
+		err = errOldProtocol
+	default:
+		err = fmt.Errorf("the server answers %s", answer.Status)
 	}
-	return findListed(io.LimitReader(answer.Body, mostListed), name)
+	return nil, errors.Join(err, answer.Body.Close())
 }
 
 // pktLine is a line of git's protocol: its length in four hexadecimal digits, themselves included, and the text (gitprotocol-common(5)).
@@ -140,20 +149,30 @@ func findListed(answer io.Reader, name string) (hash string, err error) {
 // longestPacket is what the protocol permits, its length included.
 const longestPacket = 65520
 
-// readPacket reads a line, or the end of an answer. What is of no known form is a sign of another protocol.
-func readPacket(in io.Reader) (line string, end bool, err error) {
+// readSize reads the size of the text that follows in a packet, in bytes; zero for the end of an answer or of one of its parts. What is of no
+// known form is a sign of another protocol.
+func readSize(in io.Reader) (int, error) {
 	var head [4]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
-		return "", false, err
+		return 0, err
 	}
 	size, err := strconv.ParseUint(string(head[:]), 16, 16)
 	switch {
-	case err == nil && size == 0:
-		return "", true, nil
+	case err == nil && (size == 0 || size == 1): // the flush and the delimiter
+		return 0, nil
 	case err != nil, size <= 4, size > longestPacket:
-		return "", false, errOldProtocol
+		return 0, errOldProtocol
 	}
-	text := make([]byte, size-4)
+	return int(size) - 4, nil
+}
+
+// readPacket reads a line, or the end of an answer or of one of its parts.
+func readPacket(in io.Reader) (line string, end bool, err error) {
+	size, err := readSize(in)
+	if err != nil || size == 0 {
+		return "", err == nil, err
+	}
+	text := make([]byte, size)
 	_, err = io.ReadFull(in, text)
 	return strings.TrimSuffix(string(text), "\n"), false, err
 }

@@ -91,18 +91,18 @@ func TestAnAnswerThatSaysNothingIsLeftToAFetch(t *testing.T) {
 		status int
 		kind   string
 		body   string
-		asked  int64 // small requests of two polls
+		asked  int64 // small requests of a first fetch and two polls
 	}{
-		"an error":               {http.StatusInternalServerError, "text/plain", "away", 2},
+		"an error":               {http.StatusInternalServerError, "text/plain", "away", 3},
 		"an older protocol":      {http.StatusOK, result, "0030ERR upload-pack: not our ref command=ls-refs0000", 1},
 		"a page":                 {http.StatusOK, "text/html", "<html>", 1},
 		"no such method":         {http.StatusNotImplemented, "text/plain", "", 1},
-		"nothing":                {http.StatusOK, result, "", 2},
-		"no references":          {http.StatusOK, result, "0000", 2},
-		"another reference":      {http.StatusOK, result, "0041" + zero + " refs/heads/mainland\n0000", 2},
-		"cut off":                {http.StatusOK, result, "003d" + zero + " refs/hea", 2},
+		"nothing":                {http.StatusOK, result, "", 3},
+		"no references":          {http.StatusOK, result, "0000", 3},
+		"another reference":      {http.StatusOK, result, "0041" + zero + " refs/heads/mainland\n0000", 3},
+		"cut off":                {http.StatusOK, result, "003d" + zero + " refs/hea", 3},
 		"a length that is wrong": {http.StatusOK, result, "zzzz", 1},
-		"somewhere else":         {http.StatusFound, "text/plain", "", 2},
+		"somewhere else":         {http.StatusFound, "text/plain", "", 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := gittest.New(t, map[string]string{"a": "first"})
@@ -132,7 +132,7 @@ func TestAnAnswerThatSaysNothingIsLeftToAFetch(t *testing.T) {
 	}
 }
 
-// TestASilentAnswerIsLeftToAFetch: git has the rest of the time.
+// TestASilentAnswerIsLeftToAFetch: git has the rest of the time, of a first fetch and of a poll.
 func TestASilentAnswerIsLeftToAFetch(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "first"})
 	var asked atomic.Int64
@@ -149,7 +149,7 @@ func TestASilentAnswerIsLeftToAFetch(t *testing.T) {
 	spec.Timeout = 9 * time.Second
 	fetch(t, s, spec)
 	r.Commit(map[string]string{"a": "second"}, "next")
-	if got := fetch(t, s, spec); !strings.HasSuffix(got.Revision, r.Head()) || asked.Load() != 1 {
+	if got := fetch(t, s, spec); !strings.HasSuffix(got.Revision, r.Head()) || asked.Load() != 2 {
 		t.Errorf("fetched %s after %d silent answers, want %s", got.Revision, asked.Load(), r.Head())
 	}
 }
