@@ -26,10 +26,11 @@ type version struct {
 	Made    any       `yaml:"created" json:"created"` // of which Created is made: a wrong one makes no chart unusable
 }
 
-// The bounds of what of an index is in memory as text: of one chart, of which one version may have as much, and of an index that cannot be read as a stream.
+// The bounds of what of an index is in memory: of one version as text, or of an index that cannot be read as a stream, which takes some hundred times as much
+// while it is decoded; and of the versions of a chart.
 const (
-	mostOfChart = 4 << 20
-	mostWhole   = 1 << 20
+	mostAtOnce   = 1 << 20
+	mostVersions = 20_000
 )
 
 // found is what one pass over an index finds.
@@ -37,6 +38,25 @@ type found struct {
 	apiVersion bool
 	versions   []version // of the chart that was looked for
 	charts     int
+}
+
+// add takes in versions, of which it keeps what a choice and a download need.
+func (f *found) add(name string, more ...version) error {
+	if len(f.versions)+len(more) > mostVersions {
+		return transport.Failed(source.LimitExceeded, "the index has more than %d versions of chart %q", mostVersions, name)
+	}
+	for _, v := range more {
+		v.Created, v.Made = createdAt(v.Made), nil
+		if len(v.URLs) > 1 {
+			v.URLs = []string{v.URLs[0]}
+		}
+		f.versions = append(f.versions, v)
+	}
+	return nil
+}
+
+func errLongVersion(name string) error {
+	return transport.Failed(source.LimitExceeded, "the index has more than %d bytes about one version of chart %q", mostAtOnce, name)
 }
 
 // errNoStream says that an index is not in one of the forms that can be read as a stream.
@@ -118,7 +138,7 @@ func (s *scanner) chunk(text []byte, partly bool) error {
 	if !s.wanted {
 		return nil
 	}
-	if s.block.Len()+len(text) > mostOfChart {
+	if s.block.Len()+len(text) > mostAtOnce {
 		if err := s.decodeFirst(); err != nil {
 			return err
 		}
@@ -218,7 +238,7 @@ func (s *scanner) decodeFirst() error {
 		last = bytes.LastIndex(first, slices.Concat([]byte("\n"), item[1]))
 	}
 	if !ok || last < 0 {
-		return transport.Failed(source.LimitExceeded, "the index has more than %d bytes about one version of chart %q", mostOfChart, s.name)
+		return errLongVersion(s.name)
 	}
 	rest := slices.Concat(head, first[last:])
 	s.block.Truncate(len(head) + 1 + last + 1)
@@ -251,17 +271,16 @@ func (s *scanner) decode() error {
 	if err := yaml.Unmarshal(s.block.Bytes(), &block); err != nil && !errors.As(err, &fields) {
 		return transport.Failed(source.IndexationFailed, "read the index: chart %q: %w", s.name, err)
 	}
-	s.out.versions = append(s.out.versions, block[s.name]...)
-	return nil
+	return s.out.add(s.name, block[s.name]...)
 }
 
 // decodeWhole reads an index that is no stream, if it is small.
 func decodeWhole(in io.Reader, name string) (found, error) {
-	data, err := io.ReadAll(io.LimitReader(in, mostWhole+1))
+	data, err := io.ReadAll(io.LimitReader(in, mostAtOnce+1))
 	if err != nil {
 		return found{}, err
 	}
-	if len(data) > mostWhole {
+	if len(data) > mostAtOnce {
 		return found{}, fmt.Errorf("%w, and too large to be read at once", errNoStream)
 	}
 	var whole struct {
@@ -271,5 +290,6 @@ func decodeWhole(in io.Reader, name string) (found, error) {
 	if err := yaml.Unmarshal(data, &whole); err != nil {
 		return found{}, err
 	}
-	return found{whole.APIVersion != "", whole.Entries[name], len(whole.Entries)}, nil
+	out := found{apiVersion: whole.APIVersion != "", charts: len(whole.Entries)}
+	return out, out.add(name, whole.Entries[name]...)
 }

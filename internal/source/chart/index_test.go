@@ -103,6 +103,34 @@ func TestAChartOfManyVersionsIsRead(t *testing.T) {
 	}
 }
 
+// A server may send anything as the versions of a chart: what is in memory of them is bounded.
+func TestTheVersionsOfAChartAreBounded(t *testing.T) {
+	list := func(of string, separator string) string {
+		return strings.Repeat(of+separator, 2<<20/len(of+separator)) + of
+	}
+	for name, c := range map[string]struct{ index, want string }{
+		"empty versions in JSON": {`{"entries": {"web": [` + list("{}", ",") + `]}}`, "more than 20000 versions"},
+		"one version in JSON":    {`{"entries": {"web": [{"urls": [` + list(`""`, ",") + `]}]}}`, "more than 1048576 bytes"},
+		"one text in JSON":       {`{"x": "` + list("a", "") + `"}`, "more than 1048576 bytes"},
+		"empty versions in YAML": {"entries:\n  web:\n  - {}\n" + list("  - {}\n", ""), "more than 20000 versions"},
+		"one version in YAML":    {"entries:\n  web:\n  - urls: [" + list("a", ",") + "]\n", "more than 1048576 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := scanIndex(strings.NewReader(c.index), "web"); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("want an error with %q: %.200v", c.want, err)
+			}
+		})
+	}
+	many := "entries:\n  web:\n" + strings.Repeat("  - version: 1.0.0\n    created: [{}]\n    urls: [a, b]\n", 20_000)
+	out, err := scanIndex(strings.NewReader(many), "web")
+	if err != nil || len(out.versions) != 20_000 {
+		t.Fatalf("%d versions, %v", len(out.versions), err)
+	}
+	if diff := cmp.Diff(version{Version: "1.0.0", URLs: []string{"a"}}, out.versions[19_999]); diff != "" {
+		t.Errorf("what is kept of a version: %s", diff)
+	}
+}
+
 // What a scan finds is what the whole index says.
 func FuzzIndex(f *testing.F) {
 	f.Add("apiVersion: v1\nentries:\n  web:\n  - version: 1.0.0\n", "web")
@@ -117,7 +145,11 @@ func FuzzIndex(f *testing.F) {
 		if err := yaml.Unmarshal([]byte(index), &whole); err != nil {
 			return // what a scan does not look at may be no YAML
 		}
-		if diff := cmp.Diff(whole.Entries[name], out.versions); diff != "" {
+		var want found
+		if err := want.add(name, whole.Entries[name]...); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want.versions, out.versions); diff != "" {
 			t.Errorf("%q: %s", index, diff)
 		}
 	})

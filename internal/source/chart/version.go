@@ -29,7 +29,6 @@ func chooseVersion(index *pack.Pack, c source.Chart) (version, error) {
 // without a prerelease in it means no prerelease, and what is no semantic version is only found by its text.
 func newestOf(all []version, wanted string) (version, error) {
 	if i := slices.IndexFunc(all, func(v version) bool { return v.Version == wanted && wanted != "" }); i >= 0 {
-		all[i].Created = createdAt(all[i].Made)
 		return all[i], nil
 	}
 	within, err := semver.NewConstraint(cmp.Or(strings.TrimSpace(wanted), "*"))
@@ -43,7 +42,6 @@ func newestOf(all []version, wanted string) (version, error) {
 		if err != nil || !within.Check(parsed) {
 			continue
 		}
-		v.Created = createdAt(v.Made)
 		if newest == nil || cmp.Or(parsed.Compare(newest), v.Created.Compare(best.Created), cmp.Compare(v.Version, best.Version)) > 0 {
 			best, newest = v, parsed
 		}
