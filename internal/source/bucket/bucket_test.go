@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -317,6 +318,25 @@ func TestABucketIsBounded(t *testing.T) {
 	refused(t, newStore(t), spec, source.LimitExceeded)
 	spec.Limits, spec.Ignore = source.Limits{}, strings.Repeat("x\n", 10_001)
 	refused(t, newStore(t), spec, source.LimitExceeded)
+}
+
+// An object that has not changed is copied from the disk, whatever its size.
+func TestAnUnchangedObjectIsNotInMemory(t *testing.T) {
+	const size = 32 << 20
+	s := storage(t, map[string]string{"large": strings.Repeat("x", size), "small": "1"})
+	store := newStore(t)
+	fetch(t, store, specOf(s))
+	s.Put("small", "2")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	a := fetch(t, store, specOf(s))
+	runtime.ReadMemStats(&after)
+	if allocated := after.TotalAlloc - before.TotalAlloc; allocated > size/2 {
+		t.Errorf("%d bytes are allocated to copy an object of %d bytes", allocated, size)
+	}
+	if got := filesOf(t, a); len(got["large"]) != size || got["small"] != "2" {
+		t.Errorf("%d bytes, and %q", len(got["large"]), got["small"])
+	}
 }
 
 func TestTemporaryCredentialsAreUsedUntilTheyEnd(t *testing.T) {

@@ -1,11 +1,9 @@
 package bucket
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
-	"io/fs"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -40,13 +38,7 @@ func (b *bucket) download(ctx context.Context, packs *pack.Store, name string, l
 
 func (b *bucket) bring(ctx context.Context, mu *sync.Mutex, w *pack.Writer, o object) error {
 	if b.etags[o.Key] == o.ETag {
-		data, err := fs.ReadFile(b.newest.Files, o.Key)
-		if err != nil {
-			return err
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		return w.Add(ctx, o.Key, tree.Regular, bytes.NewReader(data))
+		return b.copy(ctx, mu, w, o.Key)
 	}
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -65,6 +57,17 @@ func (b *bucket) bring(ctx context.Context, mu *sync.Mutex, w *pack.Writer, o ob
 		mu.Unlock()
 	}
 	return aboutObject(o.Key, errors.Join(err, answer.Body.Close()))
+}
+
+// copy stores an object as it is in the last fetch.
+func (b *bucket) copy(ctx context.Context, mu *sync.Mutex, w *pack.Writer, key string) error {
+	mu.Lock()
+	defer mu.Unlock()
+	content, err := b.files.Open(key)
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.Add(ctx, key, tree.Regular, content), content.Close())
 }
 
 var errChanged = &transport.FetchError{Reason: source.BucketFailed, Err: errors.New("it has changed while the bucket was read; the next look reads it again")}

@@ -23,9 +23,10 @@ import (
 
 // The bounds of lists.
 const (
-	listFactor = 10      // listed objects, before the ignore rules, for each file that an artifact may have
-	mostPages  = 10_000  // of one list
-	mostOfPage = 8 << 20 // bytes
+	listFactor = 10       // listed objects, before the ignore rules, and directories, for each file that an artifact may have
+	mostPages  = 10_000   // of one list
+	mostOfPage = 8 << 20  // bytes
+	mostKeys   = 64 << 20 // bytes of the keys and etags of one list
 )
 
 var codeForm = regexp.MustCompile(`^[A-Za-z0-9.]+$`)
@@ -51,14 +52,19 @@ type page struct {
 // list returns the objects whose keys have a prefix, sorted by key. A key that is no path of a file is an error.
 func (c *client) list(ctx context.Context, prefix string, most int) ([]object, error) {
 	var out []object
-	next := ""
+	next, bytes := "", 0
 	for range mostPages {
 		p, err := c.page(ctx, prefix, next)
 		if err != nil {
 			return nil, err
 		}
+		for _, o := range p.objects {
+			bytes += len(o.Key) + len(o.ETag)
+		}
 		out = append(out, p.objects...)
 		switch {
+		case bytes > mostKeys:
+			return nil, transport.Failed(source.LimitExceeded, "the bucket lists more than %d bytes of keys and etags; narrow it with spec.prefix", mostKeys)
 		case len(out) > most:
 			return nil, transport.Failed(source.LimitExceeded, "the bucket lists more than %d objects; narrow it with spec.prefix", most)
 		case p.next == "":
@@ -165,6 +171,9 @@ func checkObjects(sorted []object, limits source.Limits) error {
 		total += o.Size
 		for i := strings.LastIndexByte(o.Key, '/'); i > 0 && !folders[o.Key[:i]]; i = strings.LastIndexByte(o.Key[:i], '/') {
 			folders[o.Key[:i]] = true
+		}
+		if len(folders) > listFactor*limits.Files {
+			return transport.Failed(source.LimitExceeded, "there are more than %d directories", listFactor*limits.Files)
 		}
 	}
 	for _, o := range sorted {

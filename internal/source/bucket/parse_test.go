@@ -1,6 +1,10 @@
 package bucket
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,7 +56,7 @@ func TestAKeyIsAPathOrRefused(t *testing.T) {
 			t.Errorf("%q is taken", key)
 		}
 	}
-	limits := source.Limits{Files: 2, Bytes: 10, PathLength: 5}
+	limits := source.Limits{Files: 2, Bytes: 10, PathLength: 50}
 	ok := object{Key: "a", ETag: "1", Size: 4}
 	if err := checkObjects([]object{ok, {Key: "b/c", ETag: "1", Size: 6}}, limits); err != nil {
 		t.Error(err)
@@ -67,13 +71,42 @@ func TestAKeyIsAPathOrRefused(t *testing.T) {
 		"too large":      {ok, {Key: "b", ETag: "1", Size: 7}},
 		"overflow":       {ok, {Key: "b", ETag: "1", Size: 1<<63 - 1}},
 		"too many":       {{Key: "a", ETag: "1"}, {Key: "b", ETag: "1"}, {Key: "c", ETag: "1"}},
-		"too long":       {{Key: "abcdef", ETag: "1"}},
+		"too long":       {{Key: strings.Repeat("a", 51), ETag: "1"}},
 		"leads outside":  {{Key: "../a", ETag: "1"}},
+		"directories":    {{Key: strings.Repeat("d/", listFactor*2+1) + "a", ETag: "1"}},
 		"a directory is": {{Key: "a", ETag: "1"}, {Key: "a-", ETag: "1"}, {Key: "a/b", ETag: "1"}},
 	} {
 		if err := checkObjects(list, limits); err == nil {
 			t.Errorf("%s: taken", what)
 		}
+	}
+}
+
+// longKeys is a storage whose list has no end.
+type longKeys struct {
+	blob
+
+	url   string
+	pages int
+}
+
+func (l *longKeys) pageURL(string, string) string { return l.url }
+
+func (l *longKeys) authorize(context.Context, *http.Request) (bool, error) { return false, nil }
+
+func (l *longKeys) parse([]byte) (page, error) {
+	l.pages++
+	return page{objects: []object{{Key: strings.Repeat("k", 7<<20), ETag: "1"}}, next: strconv.Itoa(l.pages)}, nil
+}
+
+// A list may have many objects, and each a long key: all of it is in memory.
+func TestTheKeysOfABucketAreBounded(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	l := &longKeys{url: server.URL}
+	_, err := (&client{http: server.Client(), other: l}).list(t.Context(), "", 1_000_000)
+	if err == nil || !strings.Contains(err.Error(), "spec.prefix") || l.pages > 10 {
+		t.Errorf("after %d pages: %v", l.pages, err)
 	}
 }
 

@@ -185,8 +185,8 @@ func (p *Pack) Damaged() bool { return p.damaged.Load() }
 
 // Open reads a file of the pack from the disk, without holding it in memory. The last Read fails where the content is not that of its hash.
 func (p *Pack) Open(name string) (io.ReadCloser, error) {
-	i := slices.IndexFunc(p.entries, func(e tree.Entry) bool { return e.Path == name })
-	if i < 0 {
+	i, ok := slices.BinarySearchFunc(p.entries, name, func(e tree.Entry, name string) int { return comparePaths(e.Path, name) })
+	if !ok {
 		return nil, fs.ErrNotExist
 	}
 	f, err := os.Open(filepath.Join(p.dir, contentName))
