@@ -156,6 +156,9 @@ func (c *clone) prepare() error {
 	return c.sweep()
 }
 
+// unborn is the HEAD of a clone: a branch that is never made. Of a reference of another kind `git fsck` says that it is damaged.
+const unborn = "ref: refs/heads/none\n"
+
 // writeConfig writes the files that make a directory a repository.
 func (c *clone) writeConfig(config string) error {
 	for _, dir := range []string{"objects/pack", "refs/truce"} {
@@ -163,7 +166,7 @@ func (c *clone) writeConfig(config string) error {
 			return err
 		}
 	}
-	for file, content := range map[string]string{"HEAD": "ref: refs/truce/none\n", "config": config} {
+	for file, content := range map[string]string{"HEAD": unborn, "config": config} {
 		if err := os.WriteFile(filepath.Join(c.dir, file), []byte(content), 0o600); err != nil {
 			return err
 		}

@@ -1,6 +1,7 @@
 package git_test
 
 import (
+	"encoding/hex"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -113,6 +114,37 @@ func TestAHealthyCloneStaysWhenItsServerFails(t *testing.T) {
 	}
 	if got, err := fs.ReadFile(a.Files, "a"); err != nil || string(got) != "1" {
 		t.Errorf("the tree of before: %q, %v", got, err)
+	}
+	if after, err := os.Stat(onlyClone(t, dir)); err != nil || !os.SameFile(before, after) {
+		t.Errorf("the clone is another: %v", err)
+	}
+}
+
+// A commit that git does not take, since it is malformed, is the fault of its repository: the clone is whole.
+func TestAHealthyCloneStaysWhenGitRefusesACommit(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "1"})
+	fetches := 0
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{Hook: func(_ int, _ http.ResponseWriter, r *http.Request) bool {
+		if r.Method == http.MethodGet {
+			fetches++
+		}
+		return false
+	}})
+	dir := filepath.Join(t.TempDir(), "store")
+	s := storeIn(t, dir)
+	fetch(t, s, mainOf(server.URL))
+	before, err := os.Stat(onlyClone(t, dir))
+	must(t, err)
+	blob, err := hex.DecodeString(r.Git("rev-parse", "main:a"))
+	must(t, err)
+	twice := strings.Repeat("100644 a\x00"+string(blob), 2)
+	r.WriteCommit("tree " + r.WriteTree(twice) + "\nauthor A <a@example.com> 0 +0000\ncommitter A <a@example.com> 0 +0000\n\ntwo files of one name\n")
+	fetches = 0
+	for range 2 {
+		t.Log(refused(t, s, mainOf(server.URL), source.GitOperationFailed))
+	}
+	if fetches != 2 {
+		t.Errorf("two looks are %d fetches", fetches)
 	}
 	if after, err := os.Stat(onlyClone(t, dir)); err != nil || !os.SameFile(before, after) {
 		t.Errorf("the clone is another: %v", err)
