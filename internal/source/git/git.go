@@ -216,11 +216,11 @@ func (s *Store) artifact(ctx context.Context, a address, spec source.Spec, want 
 	if err != nil {
 		return source.Artifact{}, repo, err
 	}
-	list, err := s.withModules(ctx, a, spec, checkout{repo: repo, commit: at.commit})
+	files, err := s.files(ctx, a, spec, checkout{repo: repo, commit: at.commit})
 	if err != nil {
 		return source.Artifact{}, repo, err
 	}
-	artifact, err := repo.artifact(ctx, at, spec, list)
+	artifact, err := repo.artifact(at, files)
 	artifact.Verified = verified
 	return artifact, repo, err
 }

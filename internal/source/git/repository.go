@@ -215,19 +215,14 @@ func shorten(names []string, prefix string) []string {
 	return short
 }
 
-// artifact reads what a commit holds.
-// The list is of its entries; nil for those of the commit alone.
-func (r *repository) artifact(ctx context.Context, at revision, spec source.Spec, list []tree.Entry) (source.Artifact, error) {
+// artifact is that of a commit and its files.
+func (r *repository) artifact(at revision, files *tree.Tree) (source.Artifact, error) {
 	got, err := r.read(at.commit)
 	if err != nil {
 		return source.Artifact{}, err
 	}
 	if got.kind != "commit" {
 		return source.Artifact{}, sourceError(source.RefNotFound, "%s leads to no commit", at)
-	}
-	files, err := r.tree(ctx, treeKeyOf(at.commit, spec), list)
-	if err != nil {
-		return source.Artifact{}, err
 	}
 	author, message, when := parseCommitObject(got.data)
 	return source.Artifact{
@@ -247,7 +242,7 @@ func treeKeyOf(commit string, spec source.Spec) treeKey {
 	return treeKey{commit, spec.Ignore, spec.Sparse, spec.Submodules, spec.Limits.OrDefault()}
 }
 
-// tree lists a commit once, where no list is given, and keeps it while it is in use.
+// tree lists a commit once, and keeps it while it is in use. A list is of its entries with those of its submodules.
 func (r *repository) tree(ctx context.Context, key treeKey, list []tree.Entry) (*tree.Tree, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -29,27 +29,35 @@ type checkout struct {
 	depth   int
 }
 
-// withModules returns the entries of a commit and of its submodules; nil where the commit's own are wanted, or where the tree is at hand.
-func (s *Store) withModules(ctx context.Context, a address, spec source.Spec, top checkout) ([]tree.Entry, error) {
-	if !spec.Submodules || top.repo.keepsTree(treeKeyOf(top.commit, spec)) {
-		return nil, nil
+// files returns the tree of a commit, with its submodules where they are wanted.
+func (s *Store) files(ctx context.Context, a address, spec source.Spec, top checkout) (*tree.Tree, error) {
+	key := treeKeyOf(top.commit, spec)
+	if !spec.Submodules {
+		return top.repo.tree(ctx, key, nil)
+	}
+	if t := top.repo.keptTree(key); t != nil {
+		return t, nil
 	}
 	top.address, top.auth = a, spec.Auth
-	spec.Limits = spec.Limits.OrDefault()
+	spec.Limits = key.limits
 	w := &moduleWalk{store: s, spec: spec, left: listFactor * spec.Limits.Files}
-	return w.entries(ctx, top)
+	list, err := w.entries(ctx, top)
+	if err != nil {
+		return nil, err
+	}
+	return top.repo.tree(ctx, key, list)
 }
 
-// keepsTree reports whether a tree can be used again.
-func (r *repository) keepsTree(key treeKey) bool {
+// keptTree returns a tree that can be used again; nil for none.
+func (r *repository) keptTree(key treeKey) *tree.Tree {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	t, ok := r.trees.get(key)
 	if ok && slices.ContainsFunc(repositoriesOf(t), (*repository).isStale) {
 		r.trees.drop(key)
-		return false
+		return nil
 	}
-	return ok
+	return t
 }
 
 // isStale reports whether the clone was removed, or must be checked by a fetch.

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -114,6 +115,32 @@ func TestSubmodulesThatHaveNotMovedAreNotAskedFor(t *testing.T) {
 	if got := filesOf(t, fetch(t, s, spec).Files)["lib/lib.yaml"]; got != "2" {
 		t.Errorf("the submodule stands at another commit, and the file has %q", got)
 	}
+}
+
+// Apps of one repository share its trees, of which few are kept.
+func TestManyAppsOfARepositoryKeepItsSubmodules(t *testing.T) {
+	lib, top := gittest.New(t, map[string]string{"lib.yaml": "1"}), gittest.New(t, map[string]string{"top.yaml": "top"})
+	addModule(top, "lib", "../lib.git", lib.Head())
+	beside(t, top, lib, "lib.git")
+	s := newStore(t)
+	var apps sync.WaitGroup
+	for app := range 24 {
+		apps.Go(func() {
+			spec := source.Spec{URL: top.Dir, Submodules: true, Ref: source.Ref{Branch: "main"}, Ignore: fmt.Sprintf("/none-%d", app%12)}
+			for range 20 {
+				a, err := s.Fetch(t.Context(), spec)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := fs.Stat(a.Files, "lib/lib.yaml"); err != nil {
+					t.Errorf("app %d: %v", app, err)
+					return
+				}
+			}
+		})
+	}
+	apps.Wait()
 }
 
 func TestCredentialsDoNotReachASubmoduleOfAnotherServer(t *testing.T) {
