@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
@@ -127,12 +128,16 @@ func (r route) settings(to address) []setting {
 		proxy = forCurl(r.proxy)
 	}
 	out := []setting{{"http.proxy", proxy}}
-	if r.between != "" {
-		at := address{scheme: r.proxy.Scheme, host: r.proxy.Host}
-		out = append(out, setting{"http.curloptResolve", at.hostname() + ":" + at.port() + ":" + r.between})
+	if r.proxy != nil {
+		out = append(out, resolveAt(address{scheme: r.proxy.Scheme, host: r.proxy.Host}, r.between)...)
 	}
-	if r.addresses != "" {
-		out = append(out, setting{"http.curloptResolve", to.hostname() + ":" + to.port() + ":" + r.addresses})
+	return append(out, resolveAt(to, r.addresses)...)
+}
+
+// resolveAt has curl connect to the addresses alone that were judged. An address of IPv6 is no name, and curl takes no --resolve for it.
+func resolveAt(to address, judged string) []setting {
+	if judged == "" || strings.Contains(to.hostname(), ":") {
+		return nil
 	}
-	return out
+	return []setting{{"http.curloptResolve", to.hostname() + ":" + to.port() + ":" + judged}}
 }
