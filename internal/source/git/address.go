@@ -61,6 +61,9 @@ func parseURL(raw string) (address, error) {
 		return address{}, errors.New("the URL is malformed") // url.Error would show a password
 	}
 	a := address{scheme: strings.ToLower(u.Scheme), host: u.Host, path: u.Path}
+	if path := strings.TrimRight(u.Path, "/"); path != "" {
+		a.path = path // git asks for the same files with a slash at the end, and without
+	}
 	if u.User != nil {
 		a.user = u.User.Username()
 		a.password, _ = u.User.Password()

@@ -19,6 +19,8 @@ func TestEveryDocumentedFormOfAnAddressIsTaken(t *testing.T) {
 		"file://localhost/srv/a.git":          "/srv/a.git",
 		"https://example.com/a/b.git":         "https://example.com/a/b.git",
 		"HTTPS://example.com/a":               "https://example.com/a",
+		"https://example.com/a/b/":            "https://example.com/a/b",
+		"https://example.com/":                "https://example.com/",
 		"http://example.com:8080/a":           "http://example.com:8080/a",
 		"https://user:secret@example.com/a":   "https://example.com/a",
 		"https://token@example.com/a":         "https://example.com/a",

@@ -20,11 +20,19 @@ func TestAPollThatFindsNothingNewIsOneRequest(t *testing.T) {
 	r.AnnotatedTag("v1", r.Head())
 	for name, o := range map[string]gittest.HTTPOptions{
 		"public": {}, "password": {Username: "u", Password: "p"}, "token": {BearerToken: "t"}, "client certificate": {TLS: true, ClientCert: true},
+		"a URL with a slash at its end": {},
 	} {
 		server := gittest.ServeHTTP(t, r, o)
 		s := newStore(t)
+		refs := []source.Ref{{Branch: "main"}}
+		switch name {
+		case "public":
+			refs = append(refs, source.Ref{Tag: "v1"}, source.Ref{Name: "HEAD"}, source.Ref{Name: "refs/heads/main"})
+		case "a URL with a slash at its end":
+			server.URL += "/"
+		}
 		auth := source.Auth{Username: o.Username, Password: o.Password, BearerToken: o.BearerToken, CABundle: server.CABundle, ClientCert: server.ClientCert, ClientKey: server.ClientKey}
-		for _, ref := range []source.Ref{{Branch: "main"}, {Tag: "v1"}, {Name: "HEAD"}, {Name: "refs/heads/main"}} {
+		for _, ref := range refs {
 			spec := source.Spec{URL: server.URL, Ref: ref, Auth: auth}
 			first := fetch(t, s, spec)
 			before := server.Requests()
