@@ -103,16 +103,16 @@ func (t *fetchAttempt) send(q *http.Request) (*http.Response, error) {
 	if h := authorization(t.auth); h != "" {
 		q.Header.Set("Authorization", h)
 	}
-	client, err := plainClient(t.auth, t.route)
+	client, err := plainClient(t.auth, t.route, net.JoinHostPort(t.to.hostname(), t.to.port()))
 	if err != nil {
 		return nil, err
 	}
 	return client.Do(q)
 }
 
-// plainClient keeps no connection, follows nothing and trusts what git is configured to trust.
-func plainClient(auth source.Auth, way route) (*http.Client, error) {
-	config := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: auth.Insecure}
+// plainClient keeps no connection, follows nothing and trusts what git is configured to trust. The source's own server is at HOST:PORT.
+func plainClient(auth source.Auth, way route, own string) (*http.Client, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if auth.CABundle != "" {
 		config.RootCAs, _ = transport.RootsWith(auth.CABundle) // git says what is wrong with a bundle
 	}
@@ -123,11 +123,15 @@ func plainClient(auth source.Auth, way route) (*http.Client, error) {
 		}
 		config.Certificates = []tls.Certificate{pair}
 	}
+	through := &http.Transport{
+		Proxy: http.ProxyURL(way.proxy), TLSClientConfig: config, DialContext: way.dial, MaxResponseHeaderBytes: 64 << 10, DisableKeepAlives: true,
+	}
+	if auth.Insecure {
+		transport.VerifyOthers(through, own, config.Clone())
+		config.InsecureSkipVerify = true
+	}
 	return &http.Client{
-		Transport: &http.Transport{
-			Proxy: http.ProxyURL(way.proxy), TLSClientConfig: config, DialContext: way.dial, MaxResponseHeaderBytes: 64 << 10, DisableKeepAlives: true,
-		},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport: through, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}, nil
 }
 

@@ -65,9 +65,10 @@ func NewClient(o Options) (*http.Client, error) {
 	}
 	all := &judged{way: way, next: way.transport(config)}
 	if o.Auth.Insecure && o.Host != "" {
-		config = config.Clone()
-		config.InsecureSkipVerify = true
-		all.host, all.unverified = own, way.transport(config)
+		unverified := config.Clone()
+		unverified.InsecureSkipVerify = true
+		all.host, all.unverified = own, way.transport(unverified)
+		VerifyOthers(all.unverified, own, config.Clone())
 	}
 	return &http.Client{Transport: all, CheckRedirect: checkRedirect}, nil
 }
@@ -210,6 +211,31 @@ func (w *way) dial(ctx context.Context, network, address string) (net.Conn, erro
 		all[i] = net.JoinHostPort(ip.String(), port)
 	}
 	return DialFirst(ctx, d, network, all)
+}
+
+// VerifyOthers has a transport that verifies no certificate take those of one server alone, HOST:PORT, as they are: those of an https:// proxy are verified
+// by a configuration of their own.
+func VerifyOthers(t *http.Transport, own string, others *tls.Config) {
+	t.DialTLSContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		config := others
+		if strings.EqualFold(address, own) {
+			config = t.TLSClientConfig
+		}
+		if config = config.Clone(); config.ServerName == "" {
+			config.ServerName, _, _ = net.SplitHostPort(address) // net/http has joined it
+		}
+		conn, err := t.DialContext(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+		defer cancel()
+		secure := tls.Client(conn, config)
+		if err := secure.HandshakeContext(ctx); err != nil {
+			return nil, errors.Join(err, conn.Close())
+		}
+		return secure, nil
+	}
 }
 
 // DialFirst connects to the first of several addresses, each HOST:PORT, that answers within the dialer's timeout.

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -132,6 +133,56 @@ func TestOneServerAloneIsNotVerified(t *testing.T) {
 			t.Fatal(err)
 		}
 		answer, err := client.Get(c.url)
+		if err == nil {
+			err = answer.Body.Close()
+		}
+		if (err == nil) != c.ok {
+			t.Errorf("%s: %v", name, err)
+		}
+		client.CloseIdleConnections()
+	}
+}
+
+// tunnels is a proxy that connects to one server, whatever its name.
+func tunnels(to string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		server, err := net.Dial("tcp", to)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		client, buffered, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		defer client.Close()
+		defer server.Close()
+		_, _ = io.WriteString(client, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = io.Copy(server, buffered) }()
+		_, _ = io.Copy(client, server)
+	})
+}
+
+// TestAProxyIsVerifiedWhereItsServerIsNot: it gets a password, and is another server.
+func TestAProxyIsVerifiedWhereItsServerIsNot(t *testing.T) {
+	own, _ := privateServer(t)
+	other, _ := privateServer(t)
+	host := own.Listener.Addr().String()
+	for name, c := range map[string]struct {
+		certificate *tls.Config
+		ok          bool
+	}{"a proxy of a root": {public.TLS, true}, "a proxy of another": {other.TLS, false}} {
+		proxy := httptest.NewUnstartedServer(tunnels(host))
+		proxy.TLS = &tls.Config{Certificates: c.certificate.Certificates}
+		proxy.StartTLS()
+		t.Cleanup(proxy.Close)
+		client, err := transport.NewClient(transport.Options{
+			Servers: egress.Policy{Reach: egress.ReachAny}, Auth: source.Auth{Insecure: true}, Host: host, Proxy: proxy.URL,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		answer, err := client.Get(own.URL)
 		if err == nil {
 			err = answer.Body.Close()
 		}
