@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,8 @@ const longCreate = `Make an app: a GitRepository and a Kustomization (--dialect 
 (--dialect argocd, the default where truce is called argocd).
 
 An app that is there already is changed only with --upsert. With -f the custom resources come from a file
-("-" is the standard input), and the flags are laid over them.`
+("-" is the standard input), and the flags are laid over them. --label and --annotations are those of the
+Kustomization or the Application.`
 
 const exampleCreate = `  truce app create web --repo https://git.example/shop --path apps/web --revision main --dest-namespace shop
   truce app create web --dialect argocd --repo https://git.example/shop --path apps/web --sync-policy automated --self-heal --auto-prune
@@ -33,6 +35,8 @@ type createFlags struct {
 	writeFlags
 	dialect, file string
 	upsert        bool
+	// of the new custom resource, as KEY=VALUE; short are labels that were given by -l
+	labels, short, annotations []string
 }
 
 // dialects are the custom resources that an app can be.
@@ -52,6 +56,10 @@ func (f *appFlags) create() *cobra.Command {
 	s := cmd.Flags()
 	s.StringVar(&c.dialect, "dialect", f.program.dialect(), "flux or argocd")
 	s.StringVarP(&c.file, "file", "f", "", "custom resources, as YAML or JSON")
+	s.StringArrayVar(&c.labels, "label", nil, "label of the new app, as KEY=VALUE; also -l (repeatable)")
+	s.StringArrayVar(&c.annotations, "annotations", nil, "annotation of the new app, as KEY=VALUE (repeatable)")
+	s.StringArrayVarP(&c.short, "selector", "l", nil, "the same as --label") // hides the group's -l, which selects apps
+	s.Lookup("selector").Hidden = true
 	s.BoolVar(&c.upsert, "upsert", false, "change the app if it is there already")
 	f.complete(cmd, "dialect", completeFrom("flux", "argocd"))
 	f.outputs(cmd, "json", "yaml", "name")
@@ -64,9 +72,18 @@ func (c *createFlags) run(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
+	if c.chosen.fields != "" {
+		return usageError("--field-selector selects apps: a new one has a name and -n")
+	}
 	e := view.Edit{How: view.Create, Change: change, Force: c.force, DryRun: c.dryRun}
 	if c.upsert {
 		e.How = view.Upsert
+	}
+	if e.Labels, err = parsePairs("--label", slices.Concat(c.labels, c.short)); err != nil {
+		return err
+	}
+	if e.Annotations, err = parsePairs("--annotations", c.annotations); err != nil {
+		return err
 	}
 	if c.file != "" {
 		if e.Given, err = c.given(); err != nil {
@@ -77,6 +94,22 @@ func (c *createFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return c.connected(ctx, func(cl *Cluster) error { return c.edit(ctx, cl, e, "created") })
+}
+
+// parsePairs reads labels or annotations.
+func parsePairs(flag string, texts []string) (map[string]string, error) {
+	var out map[string]string
+	for _, text := range texts {
+		key, value, ok := strings.Cut(text, "=")
+		if !ok || key == "" {
+			return nil, usageError("%s %q: want KEY=VALUE", flag, text)
+		}
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[key] = value
+	}
+	return out, nil
 }
 
 // key is what the new app is called: by the argument, and by the file.

@@ -81,6 +81,8 @@ func (c *Cluster) created(ctx context.Context, commands dialect.Commands, e Edit
 	if err != nil {
 		return EditResult{}, &exit.Error{Code: exit.Usage, Err: fmt.Errorf("%s: %w", e.App, err)}
 	}
+	setMetadata(wanted.App, "labels", e.Labels)
+	setMetadata(wanted.App, "annotations", e.Annotations)
 	out := EditResult{After: wanted}
 	if out.Before.App, err = c.there(ctx, wanted.App); err != nil {
 		return out, err
@@ -97,6 +99,21 @@ func (c *Cluster) created(ctx context.Context, commands dialect.Commands, e Edit
 		}
 	}
 	return out, nil
+}
+
+// setMetadata sets labels or annotations beside those that a custom resource has.
+func setMetadata[V string | any](o object.Object, kind string, values map[string]V) {
+	if len(values) == 0 {
+		return
+	}
+	all, _ := o.Metadata()[kind].(map[string]any)
+	if all == nil {
+		all = map[string]any{}
+		o.Metadata()[kind] = all
+	}
+	for key, value := range values {
+		all[key] = value
+	}
 }
 
 // saysAll reports whether a custom resource says all that is wanted; the server has filled in its defaults beside that.
@@ -139,17 +156,7 @@ func mergeResource(there, wanted object.Object) object.Object {
 	out["spec"] = object.CloneValue(wanted["spec"])
 	for _, kind := range []string{"labels", "annotations"} {
 		values, _ := wanted.At("metadata", kind).(map[string]any)
-		if len(values) == 0 {
-			continue
-		}
-		had, _ := out.At("metadata", kind).(map[string]any)
-		if had == nil {
-			had = map[string]any{}
-			out.Metadata()[kind] = had
-		}
-		for k, v := range values {
-			had[k] = v
-		}
+		setMetadata(out, kind, values)
 	}
 	return out
 }

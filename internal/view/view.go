@@ -27,6 +27,8 @@ type Edit struct {
 	Change dialect.Change
 	// Given are custom resources to create; the zero value makes new ones for the Change.
 	Given dialect.Resources
+	// Labels and Annotations are those that the custom resource of the app gets when it is created.
+	Labels, Annotations map[string]string
 	// Force writes a rule also if it matches nothing that the app describes.
 	Force bool
 	// DryRun asks the server what it would say, and writes nothing.
