@@ -89,7 +89,7 @@ type AppReader interface {
 
 // AppEditor writes custom resources of apps.
 type AppEditor interface {
-	// RequestRun makes the controller run the app now, and returns the token that Summary.Handled will show when it has.
+	// RequestRun makes the controller run the app now, and returns the token by which resource.IsAnswered knows from Summary.Handled that it has.
 	RequestRun(context.Context, view.Request) (token string, err error)
 	// Edit writes another form of an app's custom resources, or a new app's, or deletes them.
 	Edit(context.Context, view.Edit) (view.EditResult, error)
@@ -138,7 +138,7 @@ type Resources interface {
 	// FollowResources calls seen with all that there is of a query, first when all is known and then after each change, until seen returns true.
 	// It returns nil then, or the context's error.
 	FollowResources(ctx context.Context, q resource.Query, seen func(resource.List) bool) error
-	// RequestReconcile asks the controller of a custom resource to reconcile it now, and returns the token that Resource.Handled will show when it has.
+	// RequestReconcile asks the controller of a custom resource to reconcile it now, and returns the token of the request, as RequestRun does.
 	RequestReconcile(context.Context, resource.Resource) (token string, err error)
 	// SuspendResource suspends a custom resource of Flux.
 	SuspendResource(context.Context, resource.Resource) error

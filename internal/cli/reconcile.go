@@ -121,7 +121,7 @@ func (r *reconcileFlags) one(ctx context.Context, c *Cluster, x resource.Resourc
 	}
 	last, err := awaitResource(ctx, c, x, func(now resource.Resource) bool {
 		p.say(now.Message)
-		return now.Handled == token && now.Settled || now.Suspended
+		return now.Settled && resource.IsAnswered(token, now.Handled, x.Handled) || now.Suspended
 	})
 	if err != nil {
 		return controllerGoesOn(err, "the reconciliation of "+resourceName(x.Key))

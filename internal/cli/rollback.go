@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/view"
+	"github.com/truce-gitops/truce/internal/view/resource"
 )
 
 const longRollback = `Apply an older revision: the one with the ID of truce app history, or the one before the newest.
@@ -63,7 +64,11 @@ func (r *rollbackFlags) run(ctx context.Context, c *Cluster, args []string) erro
 }
 
 func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dialect.HistoryEntry) error {
-	begin := time.Now()
+	begin, p := time.Now(), r.program.progress(k)
+	before, err := c.AppState(ctx, k)
+	if err != nil {
+		return err
+	}
 	run := dialect.Run{Token: newToken(begin), By: "truce app rollback", Revision: commitOf(to.Revision), Entry: &to.ID, Prune: &r.prune}
 	change := dialect.Change{Pin: &run.Revision, Run: &run}
 	if err := r.edit(ctx, c, view.Edit{App: k, How: view.Alter, Change: change, Force: true}, fmt.Sprintf("goes back to %s (ID %d)", explain.ShortRevision(to.Revision), to.ID)); err != nil {
@@ -72,10 +77,9 @@ func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dial
 	fmt.Fprintf(r.program.env.Err, "automated sync is held back until: %s app resume %s -n %s\n", r.program.displayName(), k.Name, k.Namespace)
 	ctx, cancel := withOptionalTimeout(ctx, time.Duration(r.timeout))
 	defer cancel()
-	p := r.program.progress(k)
 	last, err := awaitApp(ctx, c, k, func(a view.Summary) bool {
 		p.say(a.Message)
-		return a.Handled == run.Token && a.Settled
+		return a.Settled && resource.IsAnswered(run.Token, a.Handled, before.HandledRequest)
 	})
 	if err != nil {
 		return controllerGoesOn(err, "the rollback of "+resourceName(k))

@@ -190,7 +190,7 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 	}
 	last, err := awaitApp(ctx, c, k, func(a view.Summary) bool {
 		p.say(a.Message)
-		return a.Handled == token && (a.Settled || a.State.Suspended)
+		return resource.IsAnswered(token, a.Handled, before.HandledRequest) && (a.Settled || a.State.Suspended)
 	})
 	if err != nil {
 		return controllerGoesOn(err, "the sync of "+resourceName(k))

@@ -33,6 +33,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source/git"
 	"github.com/truce-gitops/truce/internal/source/pack"
 	"github.com/truce-gitops/truce/internal/source/upstream"
+	"github.com/truce-gitops/truce/internal/view/resource"
 )
 
 // Cluster answers the questions of commands about the apps of one cluster. Its methods write the custom resources of apps that they are given, and
@@ -135,9 +136,6 @@ func (c *Cluster) Namespaces(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// requestedAt is the annotation by which Flux's tools ask for a run (fluxcd/pkg/apis/meta ReconcileRequestAnnotation).
-const requestedAt = "reconcile.fluxcd.io/requestedAt"
-
 // RequestRun annotates the source first, so that the app's run sees what is new. An operation of an Application, which names its source itself, looks
 // there before it begins: a look before it would have automated sync bring out what is new, and the operation once more, with all hooks.
 func (c *Cluster) RequestRun(ctx context.Context, r Request) (string, error) {
@@ -186,7 +184,7 @@ func (c *Cluster) askSource(ctx context.Context, key app.SourceKey, token string
 	if err := c.annotate(ctx, sourceCustomResource(key), token); err != nil {
 		return err
 	}
-	return c.sourceHandled(ctx, key, token)
+	return c.sourceHandled(ctx, key, token, object.Object(found.Object).StringAt("status", "lastHandledReconcileAt"))
 }
 
 // chartOf says of which source a HelmChart is a chart; nil for other custom resources.
@@ -214,8 +212,9 @@ func (c *Cluster) sourceOf(ctx context.Context, key app.Key) (app.SourceKey, err
 	return translate.App(cr, policy.Policy{}).Source, nil
 }
 
-// sourceHandled waits until the request has been acted on. That the source is not Ready then is an error.
-func (c *Cluster) sourceHandled(ctx context.Context, key app.SourceKey, token string) error {
+// sourceHandled waits until the request has been acted on; before is the one that was acted on last when it was made. That the source is not Ready then
+// is an error.
+func (c *Cluster) sourceHandled(ctx context.Context, key app.SourceKey, token, before string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	handled := errors.New("handled")
@@ -224,8 +223,8 @@ func (c *Cluster) sourceHandled(ctx context.Context, key app.SourceKey, token st
 			continue
 		}
 		w := c.watcher().Watch(ctx, live.Interest{GVK: gvk, Namespace: key.Namespace, Name: key.Name, Depth: live.Full}, func(ev live.Event) {
-			at, _ := ev.Object.At("status", "lastHandledReconcileAt").(string)
-			if at != token {
+			at := ev.Object.StringAt("status", "lastHandledReconcileAt")
+			if requested, _ := ev.Object.Annotation(resource.RequestedAt); at != requested || !resource.IsAnswered(token, at, before) {
 				return
 			}
 			if ready := conditionOf(ev.Object, "Ready"); ready.status == "False" {
@@ -249,7 +248,7 @@ func (c *Cluster) sourceHandled(ctx context.Context, key app.SourceKey, token st
 }
 
 func (c *Cluster) annotate(ctx context.Context, key app.Key, token string) error {
-	return c.patch(ctx, key, map[string]any{"metadata": map[string]any{"annotations": map[string]any{requestedAt: token}}})
+	return c.patch(ctx, key, map[string]any{"metadata": map[string]any{"annotations": map[string]any{resource.RequestedAt: token}}})
 }
 
 func (c *Cluster) patch(ctx context.Context, key app.Key, change map[string]any) error {

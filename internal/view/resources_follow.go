@@ -137,11 +137,11 @@ func (r *resourceCache) sorted(kinds []resource.Kind) []resource.Resource {
 	return out
 }
 
-// RequestReconcile asks the controller of a custom resource to reconcile it now, as flux reconcile does, and returns the token that Resource.Handled
-// shows when it has.
+// RequestReconcile asks the controller of a custom resource to reconcile it now, as flux reconcile does, and returns the token by which
+// resource.IsAnswered knows that it has.
 func (c *Cluster) RequestReconcile(ctx context.Context, r resource.Resource) (string, error) {
 	token := time.Now().UTC().Format(time.RFC3339Nano)
-	return token, c.patchResource(ctx, r, map[string]any{"metadata": map[string]any{"annotations": map[string]any{requestedAt: token}}})
+	return token, c.patchResource(ctx, r, map[string]any{"metadata": map[string]any{"annotations": map[string]any{resource.RequestedAt: token}}})
 }
 
 // SuspendResource sets spec.suspend of a custom resource of Flux.

@@ -47,7 +47,7 @@ type Resource struct {
 	SuspendedSince time.Time
 
 	Handled string // the newest request that was acted on
-	// Settled says that this is about the newest form of the custom resource, and that no run goes on.
+	// Settled says that this is about the newest form of the custom resource and its newest request, and that no run goes on.
 	Settled bool
 
 	Object object.Object
@@ -86,6 +86,16 @@ func ReadResource(k Kind, cr object.Object) Resource {
 		r.SuspendedBy, r.SuspendedSince = suspender(cr)
 	}
 	return r
+}
+
+// RequestedAt is the annotation by which Flux's tools ask for a run (fluxcd/pkg/apis/meta ReconcileRequestAnnotation).
+const RequestedAt = "reconcile.fluxcd.io/requestedAt"
+
+// IsAnswered reports whether the request with a token has been acted on, by the newest one that was, and by that one before it was made. One that
+// has taken its place answers it, too: of several requests a custom resource holds the newest alone. It is to be asked of a settled state, which is
+// not about a request from before.
+func IsAnswered(token, handled, before string) bool {
+	return handled == token || handled != "" && handled != before
 }
 
 // lastReconciled is the newest time in status.history at which a Kustomization was reconciled. The condition Ready has the time since which it is ready.
@@ -127,7 +137,8 @@ func (r *Resource) readConditions(cr object.Object) {
 		r.Ready, r.Message, r.Settled = "True", "Helm repository is Ready", true
 		return
 	}
-	r.Settled = seen == cr.Generation() && !running && (r.Ready == "True" || r.Ready == "False")
+	requested, _ := cr.Annotation(RequestedAt)
+	r.Settled = seen == cr.Generation() && !running && (r.Ready == "True" || r.Ready == "False") && (r.Suspended || requested == r.Handled)
 }
 
 // readApplication translates an Application's sync and health into the words of a condition Ready.
