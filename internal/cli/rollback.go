@@ -69,6 +69,9 @@ func (r *rollbackFlags) back(ctx context.Context, c *Cluster, k app.Key, to dial
 	if err != nil {
 		return err
 	}
+	if before.State.Suspended {
+		return p.suspended()
+	}
 	run := dialect.Run{Token: newToken(begin), By: "truce app rollback", Revision: commitOf(to.Revision), Entry: &to.ID, Prune: &r.prune}
 	change := dialect.Change{Pin: &run.Revision, Run: &run}
 	if err := r.edit(ctx, c, view.Edit{App: k, How: view.Alter, Change: change, Force: true}, fmt.Sprintf("goes back to %s (ID %d)", explain.ShortRevision(to.Revision), to.ID)); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/view"
 	"github.com/truce-gitops/truce/internal/view/resource"
@@ -22,8 +23,8 @@ const exampleSuspendKind = `  truce suspend kustomization web
   truce suspend ks --all -n flux-system`
 
 const longResumeKind = `Resume the reconciliation of sources or apps, and wait until they have been reconciled. For a Kustomization or an Application
-it is truce app resume and truce app sync, without a look at the source. All are resumed before the first is waited for, and a
-failure holds up no other.
+it is truce app resume and truce app sync, without a look at the source; where an Application was asked for an operation meanwhile,
+that is its sync. All are resumed before the first is waited for, and a failure holds up no other.
 
 Exit codes: those of truce reconcile.`
 
@@ -103,11 +104,27 @@ func (s *suspendFlags) run(ctx context.Context, c *Cluster, k resource.Kind, nam
 
 // await asks for a run of what was resumed, and waits for its end.
 func (s *suspendFlags) await(ctx context.Context, c *Cluster, x resource.Resource) error {
+	if x.Object["operation"] != nil {
+		return s.begun(ctx, c, x.Key)
+	}
 	if x.Kind.App {
 		return s.apps(ctx, c, x.Kind, []string{x.Key.Name})
 	}
 	x.Suspended = false
 	return s.one(ctx, c, x)
+}
+
+// begun waits for the operation that was asked of an Application while it was suspended: there is one at a time, and none is asked for beside it.
+func (s *suspendFlags) begun(ctx context.Context, c *Cluster, k app.Key) error {
+	p, begin := s.program.progress(k), time.Now()
+	last, err := awaitApp(ctx, c, k, func(a view.Summary) bool {
+		p.say(a.Message)
+		return a.Settled
+	})
+	if err != nil {
+		return controllerGoesOn(err, "the sync of "+resourceName(k))
+	}
+	return p.outcome(last, begin)
 }
 
 func (s *suspendFlags) suspendOne(ctx context.Context, c *Cluster, x resource.Resource) error {

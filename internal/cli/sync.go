@@ -31,10 +31,10 @@ requests nothing.
 A sync overrides the loop breaker and every pause for one correction of each field. Of an app with
 contested fields it waits up to 3 seconds more, and prints whether a field was changed back.
 
-A failure holds up no other app: the exit code is the highest of theirs. --timeout is for all of them together;
-each after the first has at least 5 seconds.
+Of a suspended app nothing is requested. A failure holds up no other app: the exit code is the highest of
+theirs. --timeout is for all of them together; each after the first has at least 5 seconds.
 
-Exit codes: 0 applied, 1 not as Git wants or not in time, 4 the source could not be fetched or did not
+Exit codes: 0 applied, 1 not as Git wants, not in time or suspended, 4 the source could not be fetched or did not
 render.`
 
 const exampleSync = `  truce app sync web
@@ -177,6 +177,9 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 	if err != nil {
 		return err
 	}
+	if before.State.Suspended {
+		return p.suspended()
+	}
 	token, err := c.RequestRun(ctx, view.Request{App: k, Source: s.source, Run: run})
 	if errors.Is(err, context.DeadlineExceeded) {
 		return &exit.Error{Code: exit.Differs, Err: err}
@@ -247,8 +250,7 @@ func (p *progress) outcome(a view.Summary, begin time.Time) error {
 	text := fmt.Sprintf("%s, %s, %s (%s)", a.State.SyncText(), a.State.Health.Code, textOrNone(explain.ShortRevision(a.Revision)), time.Since(begin).Round(time.Millisecond))
 	switch {
 	case a.State.Suspended:
-		p.fail("it is suspended: nothing was done")
-		return &exit.Error{Code: exit.Differs}
+		return p.suspended()
 	case a.State.Reason == report.SourceNotReady || a.State.Reason == report.RenderFailed || a.State.Reason == report.ValuesFailed:
 		p.fail(a.Message)
 		return &exit.Error{Code: exit.Render}
@@ -261,6 +263,12 @@ func (p *progress) outcome(a view.Summary, begin time.Time) error {
 	}
 	p.done(text + notApplied(a))
 	return nil
+}
+
+// suspended is the outcome of a request to an app that does nothing before it is resumed.
+func (p *progress) suspended() error {
+	p.fail("it is suspended: nothing was done")
+	return &exit.Error{Code: exit.Differs}
 }
 
 // notApplied says which counts of Git's a sync did not apply, and where one is stuck what to do.
