@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/cluster/live/watch"
 	"github.com/truce-gitops/truce/internal/controller/instance"
+	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
@@ -33,7 +35,7 @@ func (c *Cluster) Follow(ctx context.Context, namespace string, seen func([]Summ
 	}
 	b := &summaryCache{
 		namespace: namespace, published: published, assessors: c.engine.Health, news: make(chan struct{}, 1),
-		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]assessed{}, watches: map[object.GVK]live.Watch{}, closed: map[object.GVK]string{},
+		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]assessed{}, watches: map[watched]live.Watch{}, closed: map[watched]string{}, narrow: map[object.GVK]bool{},
 	}
 	if err := c.followApps(ctx, b); err != nil {
 		return err
@@ -112,39 +114,55 @@ const (
 	silentWithin  = 45 * time.Second // of one that does not answer
 )
 
-// followObjects puts the kinds of the apps' objects under watch. What is in one that cannot be listed is not known until it can be.
+// followObjects puts the kinds of the apps' objects under watch: each in the whole cluster, or in the objects' namespaces where the user may not list it there.
+// What is in one that cannot be listed is not known until it can be.
 func (c *Cluster) followObjects(ctx context.Context, b *summaryCache) error {
-	var begun []object.GVK
-	for _, gvk := range b.kinds() {
-		if b.watches[gvk] != nil {
-			continue
-		}
-		if _, err := c.cluster.Resource(gvk); errors.Is(err, live.ErrUnknownKind) {
-			continue
-		} else if err != nil {
-			return err
-		}
-		b.watches[gvk] = c.watcher().Watch(ctx, live.Interest{GVK: gvk, Selector: desired.PartOf, Depth: live.DepthOf(gvk)}, b.seenObject)
-		begun = append(begun, gvk)
-	}
 	failing, endFailing := context.WithTimeout(ctx, failingWithin)
 	defer endFailing()
 	silent, endSilent := context.WithTimeoutCause(ctx, silentWithin, fmt.Errorf("no answer within %s", silentWithin))
 	defer endSilent()
-	for _, gvk := range begun {
-		w := b.watches[gvk]
-		err := awaitObjects(failing, silent, w)
-		switch {
-		case err == nil:
-		case apierrors.IsForbidden(err):
-			b.refuse(ctx, gvk, "you may not list "+gvk.Kind+" in the whole cluster")
-		case apierrors.IsUnauthorized(err), ctx.Err() != nil:
-			return fmt.Errorf("list %s: %w", gvk, err)
-		default:
-			b.refuse(ctx, gvk, gvk.Kind+" cannot be listed: "+redact.MaskText(cmp.Or(w.Err(), context.Cause(silent), err).Error()))
+	for {
+		narrowed := false
+		begun, err := c.watchObjects(ctx, b)
+		if err != nil {
+			return err
+		}
+		for _, w := range begun {
+			err := awaitObjects(failing, silent, b.watches[w])
+			switch {
+			case err == nil:
+			case apierrors.IsForbidden(err) && b.divide(w):
+				narrowed = true
+			case apierrors.IsForbidden(err):
+				b.refuse(ctx, w, "you may not list "+w.Kind+" in "+w.place())
+			case apierrors.IsUnauthorized(err), ctx.Err() != nil:
+				return fmt.Errorf("list %s: %w", w.GVK, err)
+			default:
+				b.refuse(ctx, w, w.Kind+" cannot be listed: "+redact.MaskText(cmp.Or(b.watches[w].Err(), context.Cause(silent), err).Error()))
+			}
+		}
+		if !narrowed {
+			return nil
 		}
 	}
-	return nil
+}
+
+// watchObjects begins the watches that the apps' objects need and that are not there, and says which.
+func (c *Cluster) watchObjects(ctx context.Context, b *summaryCache) ([]watched, error) {
+	var begun []watched
+	for _, w := range b.wanted() {
+		if b.watches[w] != nil {
+			continue
+		}
+		if _, err := c.cluster.Resource(w.GVK); errors.Is(err, live.ErrUnknownKind) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		b.watches[w] = c.watcher().Watch(ctx, live.Interest{GVK: w.GVK, Namespace: w.namespace, Selector: desired.PartOf, Depth: live.DepthOf(w.GVK)}, b.seenObject)
+		begun = append(begun, w)
+	}
+	return begun, nil
 }
 
 // awaitObjects waits for a watch's first list. One that has failed by the end of failing is not waited for any longer, and neither is one that fails after that.
@@ -161,27 +179,59 @@ type summaryCache struct {
 	namespace string
 	assessors map[health.Rules]health.Assessor
 	news      chan struct{}
-	watches   map[object.GVK]live.Watch // of objects
-	published []instance.Instance       // what controllers have written down of themselves
+	watches   map[watched]live.Watch // of objects
+	narrow    map[object.GVK]bool    // kinds that are watched in the objects' namespaces alone
+	published []instance.Instance    // what controllers have written down of themselves
 
 	mu     sync.Mutex
 	apps   map[app.Key]object.Object
 	health map[string]map[object.ID]assessed // by mark
-	closed map[object.GVK]string             // kinds that are not listed, and why
+	closed map[watched]string                // what is not listed, and why
 }
 
-// refuse notes why nothing is seen of a kind, until its watch has listed it or ctx ends.
-func (b *summaryCache) refuse(ctx context.Context, gvk object.GVK, why string) {
+// watched is a kind of objects, in one namespace or in the whole cluster.
+type watched struct {
+	object.GVK
+	namespace string
+}
+
+func (w watched) place() string {
+	if w.namespace == "" {
+		return "the whole cluster"
+	}
+	return "namespace " + w.namespace
+}
+
+// watchOf says which watch shows an object that an app lists. Only the goroutine of Follow reads and writes narrow.
+func (b *summaryCache) watchOf(e dialect.ListedObject) watched {
+	w := watched{GVK: object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}}
+	if b.narrow[w.GVK] {
+		w.namespace = e.ID.Namespace
+	}
+	return w
+}
+
+// divide has a kind watched in the objects' namespaces, and reports whether that is another way than before: a kind without namespaces has none.
+func (b *summaryCache) divide(w watched) bool {
+	if w.namespace != "" || b.narrow[w.GVK] {
+		return false
+	}
+	b.narrow[w.GVK] = true
+	return slices.ContainsFunc(b.wanted(), func(next watched) bool { return next.GVK == w.GVK && next.namespace != "" })
+}
+
+// refuse notes why nothing is seen by a watch, until it has listed or ctx ends.
+func (b *summaryCache) refuse(ctx context.Context, w watched, why string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.closed[gvk] = why
-	listed := b.watches[gvk].Synced()
+	b.closed[w] = why
+	listed := b.watches[w].Synced()
 	go func() {
 		select {
 		case <-listed:
 			b.mu.Lock()
 			defer b.mu.Unlock()
-			delete(b.closed, gvk)
+			delete(b.closed, w)
 			b.publish()
 		case <-ctx.Done():
 		}
@@ -248,21 +298,20 @@ func (b *summaryCache) publish() {
 	}
 }
 
-// kinds are those of all objects that the apps list as theirs, and whose health is not in the status, as it is of an Application.
-func (b *summaryCache) kinds() []object.GVK {
+// wanted are the watches of all objects that the apps list as theirs, and whose health is not in the status, as it is of an Application.
+func (b *summaryCache) wanted() []watched {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	seen := map[object.GVK]bool{}
-	var out []object.GVK
+	seen := map[watched]bool{}
+	var out []watched
 	for _, cr := range b.apps {
 		if isElsewhere(cr) || cr.GVK() == registry.Applications {
 			continue
 		}
 		for _, e := range registry.Commands()[cr.GVK()].Summarize(cr).Objects {
-			gvk := object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}
-			if !seen[gvk] {
-				seen[gvk] = true
-				out = append(out, gvk)
+			if w := b.watchOf(e); !seen[w] {
+				seen[w] = true
+				out = append(out, w)
 			}
 		}
 	}

@@ -22,10 +22,11 @@ type lookingEngine struct {
 	seen      *claimedObjects
 }
 
-// onlyLooking makes an engine for an app that knows the claims of the whole cluster as the controller does, and can write nothing.
+// onlyLooking makes an engine for an app that knows the claims of the whole cluster as the controller does, or as much of them as the user may list, and
+// can write nothing.
 func (c *Cluster) onlyLooking(ctx context.Context, f fetchedSource, how *controllerSettings, a app.App) (lookingEngine, error) {
 	looking := c.readOnly(f)
-	found, err := reconcile.ListClaimants(ctx, looking.Live, how.catalogue.Kinds(), "")
+	found, err := claimantsFor(ctx, looking.Live, how, a)
 	if err != nil {
 		return lookingEngine{}, fmt.Errorf("claimants: %w", err)
 	}

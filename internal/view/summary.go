@@ -48,7 +48,7 @@ func (b *summaryCache) objectsOf(key app.Key, cr object.Object, status dialect.S
 	found, rules := b.health[desired.PartOfValue(key)], registry.AppDialects()[cr.GVK()].App(cr, policy.Policy{}).Health
 	return listedObjects(cr, status, func(e dialect.ListedObject) health.Status {
 		at, ok := found[e.ID]
-		why, closed := b.closed[object.GVK{Group: e.ID.Group, Version: e.Version, Kind: e.ID.Kind}]
+		why, closed := b.closed[b.watchOf(e)]
 		switch {
 		case ok:
 			return at.by(rules)
