@@ -25,6 +25,8 @@ import (
 // ReadJournal reads entries from a URL or a file.
 func ReadJournal(ctx context.Context, from string, q journal.Query) ([]journal.Entry, error) {
 	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
+		ctx, cancel := context.WithTimeout(ctx, answersWithin)
+		defer cancel()
 		return journalAt(ctx, strings.TrimSuffix(from, "/")+"/journal", os.Getenv(tokenVariable), q)
 	}
 	return journalFile(from, q)
@@ -42,7 +44,7 @@ func (e *UnreadError) Error() string { return errors.Join(e.Causes...).Error() }
 // Unwrap returns the causes.
 func (e *UnreadError) Unwrap() []error { return e.Causes }
 
-// answersWithin is how long each of several controllers may take to answer.
+// answersWithin is how long a controller may take to answer.
 const answersWithin = 30 * time.Second
 
 // Journal asks the cluster's controller: one in a pod through the API server, one on this machine itself. Of an empty namespace all are asked, and an
@@ -57,7 +59,7 @@ func (c *Cluster) Journal(ctx context.Context, q journal.Query) ([]journal.Entry
 	}
 	var failed error
 	for _, i := range believed(all, q.App.Namespace) {
-		entries, err := journalOf(ctx, i, q)
+		entries, err := journalInTime(ctx, i, q)
 		if err == nil {
 			return entries, nil
 		}
@@ -111,7 +113,7 @@ func journalOfAll(ctx context.Context, all []instance.Instance, q journal.Query)
 	return out, nil
 }
 
-// journalInTime reads the journal of one of several instances: one that does not answer keeps nothing from the others.
+// journalInTime reads the journal of an instance: one that does not answer ends no command, and keeps nothing from others.
 func journalInTime(ctx context.Context, i instance.Instance, q journal.Query) ([]journal.Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, answersWithin)
 	defer cancel()
@@ -198,6 +200,8 @@ const journalWindow = 24 * time.Hour
 
 // pastOf is what the cluster's controller has noted of an app; nothing where none says where it can be asked.
 func (c *Cluster) pastOf(ctx context.Context, key app.Key) ([]journal.Entry, error) {
+	ctx, cancel := context.WithTimeout(ctx, journalWithin)
+	defer cancel()
 	all, err := c.Journal(ctx, journal.Query{Since: time.Now().Add(-journalWindow), App: key})
 	if errors.Is(err, instance.ErrNoPage) {
 		return nil, nil

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -162,5 +163,22 @@ func TestAllNamespacesAreAskedOfAllInstances(t *testing.T) {
 	var unread *UnreadError
 	if !errors.As(err, &unread) || len(unread.Causes) != 1 || revisions(got) != "first third" || !strings.Contains(err.Error(), "ConfigMap b/truce-controller") {
 		t.Errorf("without the token of one: %s, %v", revisions(got), err)
+	}
+}
+
+// TestAJournalThatIsNotAnsweredEndsNoComparison: what it says is only added to what the cluster holds.
+func TestAJournalThatIsNotAnsweredEndsNoComparison(t *testing.T) {
+	t.Parallel()
+	hangs := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			<-r.Context().Done()
+		}
+	}))
+	t.Cleanup(hangs.Close)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*journalWithin)
+	defer cancel()
+	got, err := publishing(t, published{home: "truce-system", page: hangs.URL}).pastOf(ctx, app.Key{Namespace: "shop", Name: "web"})
+	if len(got) > 0 || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+		t.Errorf("%v, %v; the command: %v", got, err, ctx.Err())
 	}
 }
