@@ -13,10 +13,14 @@ const (
 	ownHead = `# What a controller that applies needs for itself, whatever it applies.`
 	obsHead = `# What a controller with --mode observe needs: to read everything, and to create Events about claims, Providers and Alerts that it cannot use.
 # It cannot write an object of Git's, nor the status of a custom resource, and creates no Event about what it finds. Its own records it writes in
-# its own namespace alone (base/home.yaml). As "*" has no exception, it may read Secrets: with the hashes of their values truce compares them.`
-	objHead = `# What a controller needs for the objects in Git. It covers every kind, and neither grants permissions that it has not itself (verbs escalate and
-# bind) nor acts as another user. So a Role or ClusterRole in Git with other verbs than these is refused by the API server, and its app says so:
-# if your repositories hold such roles, take rbac/cluster-admin in place of rbac/objects. If you know the kinds in your repositories, name them here instead of "*".`
+# its own namespace alone (base/home.yaml). As "*" has no exception, it may read Secrets: with the hashes of their values truce compares them.
+# "*" covers subresources, too. Who takes over the controller can run commands in pods by a GET of nodes/proxy, and by one of pods/exec where the API server
+# asks for no other verb (before Kubernetes 1.35, KEP-4006): if you know the kinds in your repositories, name them here instead of "*".`
+	objHead = `# What a controller needs for the objects in Git. It covers every kind, and does not grant permissions that it has not itself (verbs escalate and
+# bind). So a Role or ClusterRole in Git with other verbs than these is refused by the API server, and its app says so:
+# if your repositories hold such roles, take rbac/cluster-admin in place of rbac/objects. "*" covers subresources, too: who takes over the controller can
+# create tokens of all service accounts (serviceaccounts/token) and run commands in all pods (pods/exec), and so has the permissions of each account. If you
+# know the kinds in your repositories, name them here instead of "*".`
 	actHead = `# What a controller needs besides, for apps with spec.serviceAccountName, --default-service-account and --multi-tenant: to act as service accounts.
 # RBAC has no rule for "of the app's own namespace"; the controller keeps to it. Who takes over the controller has the permissions of every account,
 # also to write where truce itself only observes.`
