@@ -330,18 +330,6 @@ func (t *fetchAttempt) history(ctx context.Context, want ref) error {
 	return err
 }
 
-const oneCommit = "--depth=1"
-
-// get fetches one reference or commit to where it is kept.
-func (t *fetchAttempt) get(ctx context.Context, name string, depth string) error {
-	if depth == oneCommit {
-		if done, err := t.getFirst(ctx, name); done || err != nil {
-			return err
-		}
-	}
-	return t.run(ctx, []string{"+" + name + ":" + keptRef(name)}, depth)
-}
-
 func (t *fetchAttempt) run(ctx context.Context, refspecs []string, flags ...string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

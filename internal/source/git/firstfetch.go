@@ -12,6 +12,18 @@ import (
 	"github.com/truce-gitops/truce/internal/source"
 )
 
+const oneCommit = "--depth=1"
+
+// get fetches one reference or commit to where it is kept.
+func (t *fetchAttempt) get(ctx context.Context, name string, depth string) error {
+	if depth == oneCommit {
+		if done, err := t.getFirst(ctx, name); done || err != nil {
+			return err
+		}
+	}
+	return t.run(ctx, []string{"+" + name + ":" + keptRef(name)}, depth)
+}
+
 // getFirst is get where the clone holds nothing: two requests of truce's own (gitprotocol-v2(5), ls-refs and fetch) and git's index-pack, where `git
 // fetch` takes five processes. It is false for what is left to git, which knows more and says what is wrong: whatever a server answers that is not usual.
 func (t *fetchAttempt) getFirst(ctx context.Context, name string) (done bool, err error) {
