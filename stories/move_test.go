@@ -72,3 +72,30 @@ func TestAKustomizationAndAnApplicationOfOneNameAreTwo(t *testing.T) {
 	}
 	w.inSync("web")
 }
+
+// TestAnObjectStaysWithTheAppThatNamedItFirstAfterARestart also where that app cannot be rendered just then, and the other one can.
+func TestAnObjectStaysWithTheAppThatNamedItFirstAfterARestart(t *testing.T) {
+	w := offWorld(t, configMaps("one", "shared", "a")+"-- two/shared.yaml --\n"+strings.ReplaceAll(configMap("shared"), `"k":"shared"`, `"k":"two"`)+configMaps("two", "b"))
+	stop := w.start(policy.Policy{})
+	w.app("one", "./one", defaultSpec)
+	w.ready("one")
+	shared := w.Watch(t, configmaps, w.ns, "shared")
+	w.app("two", "./two", defaultSpec)
+	w.fails("two", "shared is named by Kustomization "+w.ns+"/one too")
+	stop()
+	w.repo.Commit(w.inNamespace(map[string]string{"one/broken.yaml": "kind: [", "two/c.yaml": configMap("c")}), "broken")
+	w.start(policy.Policy{})
+	t.Cleanup(w.removeApps)
+	w.await(w.Watch(t, configmaps, w.ns, "c"), func(*unstructured.Unstructured) bool { return true })
+	for _, v := range shared.Values() {
+		if value(v.Object, "k") != "shared" {
+			t.Fatalf("the other app has written over it: %v", v.Object.Object["data"])
+		}
+	}
+	t.Log(w.fails("two", "shared is named by Kustomization "+w.ns+"/one too"))
+	w.repo.Remove("one/broken.yaml")
+	w.ready("one")
+	w.repo.Remove("one/shared.yaml")
+	w.await(shared, func(o *unstructured.Unstructured) bool { return value(o, "k") == "two" })
+	w.ready("two")
+}

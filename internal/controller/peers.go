@@ -50,6 +50,19 @@ func (c *Controller) unlooked(t *target, own app.SourceKey, since time.Time) (so
 	return append(sources, moreSources...), unlisted, newest
 }
 
+// InCluster implements the Apps of reconcile.Dependencies.
+func (t *target) InCluster() []app.Key {
+	t.c.mu.RLock()
+	defer t.c.mu.RUnlock()
+	var out []app.Key
+	for key, e := range t.c.appSet {
+		if !e.app.Deleting && t.c.sharesCluster(e.app, t) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
 // appliedButUnlisted lists the sources and apps that an app has put into the cluster and that are not known yet. The caller holds mu.
 func (c *Controller) appliedButUnlisted() (sources []app.SourceKey, apps []app.Key) {
 	for gvk := range c.Kinds.Apps {

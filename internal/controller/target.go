@@ -60,7 +60,7 @@ func (c *Controller) newTarget(r Remote, d reconcile.Dependencies) *target {
 	t.kinds.claimants = &t.claimants
 	t.claimants = claimants{watcher: t.watcher, server: t.kinds.server, again: t.claimWork, log: c.Log, turn: make(chan struct{}, 1)}
 	t.follower = follower{watcher: t.watcher, changed: t.checks}
-	d.Sources, d.Histories, d.Watches, d.Observer, d.Readiness, d.Namesakes, d.Follow = targetSources{t}, c, t.kinds, c, c, c, t
+	d.Sources, d.Histories, d.Watches, d.Observer, d.Readiness, d.Namesakes, d.Follow, d.Apps = targetSources{t}, c, t.kinds, c, c, c, t, t
 	if t.configured != nil {
 		d.Admission = t
 	}

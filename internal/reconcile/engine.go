@@ -42,6 +42,7 @@ type Engine struct {
 
 	waiting   map[object.ID]waiters // by object that another app still holds
 	passing   map[object.ID]app.Key // by object that another app gets: the one whose inventory has it meanwhile, see passToWaiting
+	recorded  recordedOwners
 	listen    sync.Mutex
 	listeners map[chan struct{}]bool
 }
@@ -63,6 +64,7 @@ func NewEngine(p Dependencies, q Queue) *Engine {
 	}
 	e := &Engine{
 		Dependencies: p, queue: q, objects: map[object.ID]*managedObject{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]waiters{}, passing: map[object.ID]app.Key{},
+		recorded: recordedOwners{},
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e

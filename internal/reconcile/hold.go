@@ -24,6 +24,8 @@ type asker struct {
 	app  app.Key
 	mode policy.Mode
 	hold hold
+	// listed says that its inventory names the object: it was this app's before.
+	listed bool
 }
 
 // has is what the app does with the object when it has it.
@@ -39,8 +41,8 @@ func (a asker) needs() bool { return a.hold != createsOnly && a.hold != defines 
 
 // asks is this app, as one that names an object. What it has never applied, and does not apply until it is asked to, it only observes.
 func (r *appRun) asks(o desired.Object) asker {
-	by := asker{r.app.Key, r.app.Policy.Mode, r.holdOf(o)}
-	if by.mode == policy.Await && !r.hasListed(o.ID) {
+	by := asker{r.app.Key, r.app.Policy.Mode, r.holdOf(o), r.hasListed(o.ID)}
+	if by.mode == policy.Await && !by.listed {
 		by.mode = policy.Observe
 	}
 	return by

@@ -51,11 +51,11 @@ func shared() object.ID { return object.ID{Kind: "ConfigMap", Namespace: "team",
 func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
 	first, second := app.Key{Kind: "Kustomization", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	if _, _, err := e.claimObject(shared(), asker{first, policy.Enforce, keeps}, fight.Memory{}); err != nil {
+	if _, _, err := e.claimObject(shared(), asker{app: first, mode: policy.Enforce, hold: keeps}, fight.Memory{}); err != nil {
 		t.Fatal(err)
 	}
 	// The first has not handed over yet what it wants of it.
-	if _, _, err := e.claimObject(shared(), asker{second, policy.Enforce, keeps}, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{app: second, mode: policy.Enforce, hold: keeps}, fight.Memory{}); err == nil {
 		t.Error("another app has got the same object")
 	}
 	if e.isDue(shared()) {
@@ -67,21 +67,21 @@ func TestAnObjectIsOfTheAppThatNamedItFirstFromThatMomentOn(t *testing.T) {
 func TestAnAppThatObservesKeepsNoObjectFromOneThatEnforces(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
 	watching, keeping := app.Key{Kind: "Application", Namespace: "team", Name: "a"}, app.Key{Kind: "Kustomization", Namespace: "team", Name: "b"}
-	observed, _, err := e.claimObject(shared(), asker{watching, policy.Observe, observes}, fight.Memory{})
+	observed, _, err := e.claimObject(shared(), asker{app: watching, mode: policy.Observe, hold: observes}, fight.Memory{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := e.claimObject(shared(), asker{keeping, policy.Observe, observes}, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{app: keeping, mode: policy.Observe, hold: observes}, fight.Memory{}); err == nil {
 		t.Error("of two apps that observe, the second has taken the object")
 	}
-	got, taken, err := e.claimObject(shared(), asker{keeping, policy.Enforce, keeps}, fight.Memory{})
+	got, taken, err := e.claimObject(shared(), asker{app: keeping, mode: policy.Enforce, hold: keeps}, fight.Memory{})
 	if err != nil || taken != observed || got.owner != keeping {
 		t.Fatalf("not taken: %v, %v", err, got)
 	}
-	if _, _, err := e.claimObject(shared(), asker{watching, policy.Observe, observes}, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{app: watching, mode: policy.Observe, hold: observes}, fight.Memory{}); err == nil {
 		t.Error("the app that observes has taken it back")
 	}
-	if _, _, err := e.claimObject(shared(), asker{watching, policy.Enforce, keeps}, fight.Memory{}); err == nil {
+	if _, _, err := e.claimObject(shared(), asker{app: watching, mode: policy.Enforce, hold: keeps}, fight.Memory{}); err == nil {
 		t.Error("two apps that enforce take the object from each other")
 	}
 }
@@ -149,7 +149,7 @@ func TestAnAppThatLosesAnObjectIsEnqueuedWithNoLockHeld(t *testing.T) {
 func TestTheAppThatWantsMoreHasTheObject(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
 	named := func(name string, how hold) asker {
-		return asker{app.Key{Kind: "Kustomization", Namespace: "shop", Name: name}, policy.Enforce, how}
+		return asker{app: app.Key{Kind: "Kustomization", Namespace: "shop", Name: name}, mode: policy.Enforce, hold: how}
 	}
 	claims := func(by asker) (*managedObject, error) {
 		r, _, err := e.claimObject(shared(), by, fight.Memory{})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/decide/fight"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
@@ -14,11 +15,15 @@ import (
 
 // claimObjects makes the app the owner of the objects that the revision describes, and ends its ownership of those that left Git. An object
 // that another app owns already is refused here, before the first write, and reported by this app; the other app's own next report has it too.
-func (r *appRun) claimObjects(context.Context) error {
+func (r *appRun) claimObjects(ctx context.Context) error {
+	if err := r.readRecordedOwners(ctx); err != nil {
+		return &stageError{report.RecordFailed, err}
+	}
 	before := r.engine.sharedObjects(r.app.Key)
 	left, taken, err := r.assignObjects()
 	if err == nil {
 		r.engine.endWaits(r.app.Key, namesOf(r.set))
+		r.engine.endRecordedOwner(r.app.Key)
 	}
 	r.engine.refreshRivals(before, r.engine.sharedObjects(r.app.Key))
 	for _, other := range taken { // its app reports that it has lost it; when the reconcile under way has ended, that app writes nothing more
@@ -134,8 +139,8 @@ func missing(before, now map[object.ID]bool) []object.ID {
 	return out
 }
 
-// claimObject returns the object as this app's; nil for one that another app has, with an error if this app is to keep it as Git has it. It takes the
-// object from an app that holds it less, and returns what that one had as taken: its lock may be held, and its app is to be enqueued.
+// claimObject returns the object as this app's; nil for one that another app has, or had before this process began and may name still, with an error if
+// this app is to keep it as Git has it. It takes the object from an app that holds it less, and returns what that one had as taken: its lock may be held, and its app is to be enqueued.
 func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, taken *managedObject, err error) {
 	e.mu.Lock()
 	r = e.objects[id]
@@ -145,6 +150,12 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 		r, taken = nil, r
 	}
 	defer e.mu.Unlock()
+	if r == nil && taken == nil && !by.listed && by.has() != observes {
+		if owner, found := e.recorded.ownerOf(id, by.app); found {
+			e.await(id, by)
+			return nil, nil, by.refusal(id, owner)
+		}
+	}
 	if r == nil {
 		e.waitsNoMore(id, by.app)
 		if e.passing[id] == by.app {
@@ -162,10 +173,15 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 		return r, nil, nil
 	}
 	e.await(id, by)
-	if !by.needs() {
-		return nil, nil, nil
+	return nil, nil, by.refusal(id, r.owner)
+}
+
+// refusal is the error of an app that another one keeps from an object; nil for one that does not need to have it.
+func (a asker) refusal(id object.ID, owner app.Key) error {
+	if !a.needs() {
+		return nil
 	}
-	return nil, nil, fmt.Errorf("%s is named by %s too: not applied here; remove it from one of the two", id, r.owner)
+	return fmt.Errorf("%s is named by %s too: not applied here; remove it from one of the two", id, owner)
 }
 
 func (r *appRun) identities() []inventory.Entry {

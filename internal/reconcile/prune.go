@@ -364,6 +364,7 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	delete(e.apps, key)
 	maps.DeleteFunc(e.passing, func(_ object.ID, from app.Key) bool { return from == key })
 	e.mu.Unlock()
+	e.endRecordedOwner(key)
 	e.declareClaimants(key, nil)
 	e.peers.leave(key, revisionOf{})
 	before := e.sharedObjects(key)

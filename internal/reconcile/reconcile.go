@@ -157,6 +157,11 @@ type Dependencies struct {
 		// OfRelease returns the other apps that ask for the release of an app with one.
 		OfRelease(a app.App) []Namesake
 	}
+	// Apps knows the apps whose objects are in the cluster that Live reads, or may be; nil for none besides those that have run. It does not block.
+	Apps interface {
+		// InCluster returns those that are not being deleted.
+		InCluster() []app.Key
+	}
 	// Seals makes codes that only truce can make, by which it knows the releases that it has stored; nil for none. It may block.
 	Seals interface {
 		// Seal returns the code of a text; empty where there is no key for it.

@@ -12,7 +12,7 @@ import (
 func TestAnObjectStaysItsAppsWhenTheServersDataGoesBack(t *testing.T) {
 	e := NewEngine(Dependencies{}, nil)
 	named := func(name string) asker {
-		return asker{app.Key{Kind: "Kustomization", Namespace: "team", Name: name}, policy.Enforce, keeps}
+		return asker{app: app.Key{Kind: "Kustomization", Namespace: "team", Name: name}, mode: policy.Enforce, hold: keeps}
 	}
 	if _, _, err := e.claimObject(shared(), named("first"), fight.Memory{}); err != nil {
 		t.Fatal(err)
