@@ -61,7 +61,8 @@ func (w *objectReconcile) announceDrops() {
 	w.managed.mu.Unlock()
 	for _, f := range w.plan.Findings {
 		i := slices.IndexFunc(known, func(k report.Finding) bool { return k.Path.Equals(f.Path) && claimantOf(k) != "" })
-		if masked := w.mask(f); i >= 0 && f.Verdict == decide.Correct && lowersCount(masked) {
+		if masked := w.mask(f); i >= 0 && f.Verdict == decide.Correct && lowersCount(masked) && !isKnown(w.announced, masked) {
+			w.announced = append(w.announced, masked)
 			w.engine.announceDrop(countDrop{w.snap.owner, w.managed.id, masked}, claimantOf(known[i]))
 		}
 	}

@@ -24,7 +24,8 @@ func (w *objectReconcile) announceReturned(known []report.Finding) {
 		return
 	}
 	for _, f := range known {
-		if !w.finds(f.Path) {
+		if !w.finds(f.Path) && !isKnown(w.returned, f) {
+			w.returned = append(w.returned, f)
 			w.noteReturned(f)
 		}
 	}

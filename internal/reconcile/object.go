@@ -18,6 +18,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/ownership"
 	"github.com/truce-gitops/truce/internal/model/panics"
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // Object reconciles one object: decode, compare, decide, write, until nothing is left to do. A watch event, a changed claim, or App leads
@@ -83,9 +84,12 @@ type objectReconcile struct {
 
 	// What decide leaves for write.
 	plan      decide.Plan
+	judged    bool                 // there is a plan, of this attempt or one before
 	relisted  bool                 // claimants were listed again
 	restored  []field.Path         // what truce has set to Git's value
 	postponed map[string]time.Time // by path: until when the report of a finding waits
+	announced []report.Finding     // by this attempt or one before
+	returned  []report.Finding     // of these it was noted that they are no more
 }
 
 // maxTries is how often one object is reconciled from a stale state, and how many writes are made, before the next event is waited for.

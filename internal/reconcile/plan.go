@@ -27,6 +27,7 @@ func (w *objectReconcile) decide(ctx context.Context) error {
 		return errRepeat
 	}
 	w.addEvidence(ctx)
+	w.judged = true
 	return nil
 }
 

@@ -23,12 +23,15 @@ func (e *shownError) Error() string { return e.text }
 // Unwrap is the error as it came: for errors.Is and errors.As, and not to be shown.
 func (e *shownError) Unwrap() error { return e.err }
 
+// keepProblem keeps the problem. What was found before stays known where the object was not judged.
 func (w *objectReconcile) keepProblem(text string) {
 	r := w.managed
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.problem = text
-	r.findings = w.masked(w.plan.Findings)
+	if w.judged {
+		r.findings = w.masked(w.plan.Findings)
+	}
 	switch {
 	case w.live != nil && !r.knowsNewer(w.live):
 		r.keepHealth(w.engine, w.live)

@@ -294,7 +294,7 @@ func (w *objectReconcile) mask(f decide.Finding) report.Finding {
 	return report.MaskFinding(w.engine.Mask.With(w.snap.sensitive), w.managed.id, f)
 }
 
-// announce reports the findings that are new and not corrected.
+// announce reports the findings that are new and not corrected, each once however many attempts find it.
 func (w *objectReconcile) announce() {
 	w.managed.mu.Lock()
 	known := w.managed.findings
@@ -303,16 +303,23 @@ func (w *objectReconcile) announce() {
 		return // it is Git that has changed
 	}
 	for _, f := range w.unsaid(known) {
-		w.announceFinding(f, false)
+		w.announceOnce(f)
 	}
 	for _, f := range w.plan.Findings {
 		_, untold := w.snap.postponed[field.PathString(f.Path)]
 		masked := w.mask(f)
 		if f.Verdict != decide.Correct && !w.postpones(f, hasMoved(known, masked)) && (untold || !isKnown(known, masked)) {
-			w.announceFinding(masked, false)
+			w.announceOnce(masked)
 		}
 	}
 	w.announceReturned(known)
+}
+
+func (w *objectReconcile) announceOnce(f report.Finding) {
+	if !isKnown(w.announced, f) {
+		w.announced = append(w.announced, f)
+		w.announceFinding(f, false)
+	}
 }
 
 // announceCarried reports drift that was corrected. What Git itself changed is no drift, and what admission changed in the answer is not
