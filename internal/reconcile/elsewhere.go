@@ -125,6 +125,7 @@ func (e *Engine) Detach(ctx context.Context, key app.Key) error {
 	if err := e.WriteInventory(ctx, key); err != nil {
 		return err
 	}
+	e.releaseWaits.forget(key)
 	e.passAllToWaiting(e.dropApp(key))
 	return nil
 }

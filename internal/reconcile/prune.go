@@ -329,8 +329,8 @@ func (e *Engine) Forget(ctx context.Context, key app.Key) error {
 	if e.Bases != nil {
 		e.Bases.Forget(key)
 	}
-	e.passAllToWaiting(e.dropApp(key))
 	e.releaseWaits.forget(key)
+	e.passAllToWaiting(e.dropApp(key))
 	return nil
 }
 

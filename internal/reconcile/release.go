@@ -227,6 +227,7 @@ func (r *appRun) createRelease(ctx context.Context, action hook.Step) error {
 	r.chart.stored = append([]releases.Stored{stored}, r.chart.stored...)
 	r.chart.runs = map[int]hook.Run{}
 	r.engine.awaitHook(r.app.Key, nil)
+	r.engine.releaseWaits.waitsNoMore(r.app.Key) // another release may have had the same number: of another name, or stored elsewhere
 	r.reportAction(action, remedy.UnderWay, "")
 	return r.trimReleases(ctx) // here too: of actions that fail none is superseded
 }
