@@ -49,14 +49,13 @@ func (s *Store) clone(a address, auth source.Auth) *clone {
 
 func (s *Store) cloneNamed(name string, a address, auth source.Auth) *clone {
 	dir := filepath.Join(s.options.Dir, "clones", name+".git")
-	repo := s.repository(dir)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c, ok := s.clones[name]
 	if !ok {
 		c = &clone{
 			name: name, dir: dir, private: filepath.Join(s.options.Dir, "run"), address: a, auth: auth,
-			servers: s.options.Servers, clouds: s.options.Clouds, runner: s.runner, repo: repo, turn: make(chan struct{}, 1),
+			servers: s.options.Servers, clouds: s.options.Clouds, runner: s.runner, repo: s.reader(dir), turn: make(chan struct{}, 1),
 		}
 		s.clones[name] = c
 	}

@@ -255,6 +255,11 @@ func (s *Store) resolve(ctx context.Context, a address, spec source.Spec, want r
 func (s *Store) repository(dir string) *repository {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.reader(dir)
+}
+
+// reader is repository, for a caller that holds mu.
+func (s *Store) reader(dir string) *repository {
 	r, ok := s.repos[dir]
 	if !ok {
 		r = newRepository(dir, s.runner, s.shared)

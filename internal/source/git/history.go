@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -38,32 +39,50 @@ type Change struct {
 // the newest 300 commits are kept in a clone of their own, so that the one that polls stays shallow. A line that the file
 // has not is an error. Errors are *source.Error.
 func (s *Store) History(ctx context.Context, spec source.Spec, at Lines) (map[int]Change, error) {
+	var changes map[int]Change
+	err := s.inHistory(ctx, spec, []string{at.Commit}, func(r *repository) (err error) {
+		changes, err = r.runner.blame(ctx, r.dir, at)
+		return err
+	})
+	return changes, err
+}
+
+// inHistory reads in a repository that holds the history of the first commit, and the others if the server still gives them.
+func (s *Store) inHistory(ctx context.Context, spec source.Spec, commits []string, read func(*repository) error) error {
 	a, err := parseAddress(spec.URL)
 	if err != nil {
-		return nil, &source.Error{Op: "history", Subject: a.String(), Reason: source.URLInvalid, Err: err}
+		return &source.Error{Op: "history", Subject: a.String(), Reason: source.URLInvalid, Err: err}
 	}
-	var changes map[int]Change
-	err = eachMeaning(spec.Ref, func(r source.Ref) (err error) {
+	err = eachMeaning(spec.Ref, func(r source.Ref) error {
 		spec.Ref = r
-		changes, err = s.history(ctx, a, spec, at)
+		repo, err := s.history(ctx, a, spec, commits)
+		if err != nil {
+			return err
+		}
+		err = read(repo)
+		if err != nil && !a.local() && mayBeDamage(err) && ctx.Err() == nil {
+			repo.suspected.Store(true)
+		}
 		return err
 	})
 	if err != nil {
 		err = fetchError(ctx, a, spec.Auth, err)
 	}
-	return changes, err
+	return err
 }
 
-func (s *Store) history(ctx context.Context, a address, spec source.Spec, at Lines) (map[int]Change, error) {
-	if !hashForm.MatchString(at.Commit) {
-		return nil, fmt.Errorf("commit %q is not a full hash", at.Commit)
+func (s *Store) history(ctx context.Context, a address, spec source.Spec, commits []string) (*repository, error) {
+	for _, commit := range commits {
+		if !hashForm.MatchString(commit) {
+			return nil, fmt.Errorf("commit %q is not a full hash", commit)
+		}
 	}
 	if a.local() {
 		dir, err := findGitDir(a.path)
 		if err != nil {
 			return nil, err
 		}
-		return s.runner.blame(ctx, dir, at)
+		return s.repository(dir), nil
 	}
 	want, err := parseRef(spec.Ref)
 	if err != nil {
@@ -73,15 +92,26 @@ func (s *Store) history(ctx context.Context, a address, spec source.Spec, at Lin
 	if err != nil {
 		return nil, err
 	}
-	c := s.cloneNamed(cloneName(s.key, a, auth)+"-history", a, auth)
-	if err := c.deepen(ctx, want, at.Commit, spec.Limits.OrDefault()); err != nil {
-		return nil, err
+	for {
+		c := s.cloneNamed(cloneName(s.key, a, auth)+"-history", a, auth)
+		if err := c.deepenAll(ctx, want, commits, spec.Limits.OrDefault()); !errors.Is(err, errRemoved) {
+			return c.repo, err
+		}
 	}
-	changes, err := s.runner.blame(ctx, c.dir, at)
-	if err != nil && mayBeDamage(err) && ctx.Err() == nil {
-		c.repo.suspected.Store(true)
+}
+
+// deepenAll brings the first of some commits, and those of the others that the server still gives.
+func (c *clone) deepenAll(ctx context.Context, want ref, commits []string, limits source.Limits) error {
+	err := c.deepen(ctx, want, commits[0], limits)
+	for _, older := range commits[1:] {
+		if err != nil {
+			return err
+		}
+		if err = c.deepen(ctx, ref{}, older, limits); errorReason(err) == source.RefNotFound {
+			err = nil
+		}
 	}
-	return changes, err
+	return err
 }
 
 // deepen brings a commit with what came before it.

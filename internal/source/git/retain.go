@@ -60,8 +60,20 @@ func fetched(dir string) time.Time {
 	return info.ModTime()
 }
 
+// besideRemoved is the name of a clone that is being removed.
+const besideRemoved = ".removed"
+
 // forget removes one clone, unless it is in use.
 func (s *Store) forget(dir string) error {
+	gone, err := s.takeAway(dir)
+	if err != nil || gone == "" {
+		return err
+	}
+	return os.RemoveAll(gone)
+}
+
+// takeAway makes room for another clone, and returns where the one is that was there: "" where it is in use. What is in it may take long to remove.
+func (s *Store) takeAway(dir string) (gone string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for name, c := range s.clones {
@@ -71,7 +83,7 @@ func (s *Store) forget(dir string) error {
 		select {
 		case c.turn <- struct{}{}:
 		default:
-			return nil
+			return "", nil
 		}
 		c.removed = true
 		delete(s.clones, name)
@@ -81,5 +93,13 @@ func (s *Store) forget(dir string) error {
 		r.objects.close()
 		delete(s.repos, dir)
 	}
-	return os.RemoveAll(dir)
+	gone = dir + besideRemoved
+	if err := os.RemoveAll(gone); err != nil { // a process that was killed has left it
+		return "", err
+	}
+	err = os.Rename(dir, gone)
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil
+	}
+	return gone, err
 }
