@@ -118,15 +118,36 @@ func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
 		})
 	}
 	_ = g.Wait() // the functions return no error: failures has them
+	var cutOff []object.ID
 	for i, err := range failures {
 		if errors.Is(err, errKeepsChanging) {
 			r.engine.queue.Enqueue(wave[i].ID) // other writers were busy, and the next full check may be an hour away
 		}
-		if err != nil {
+		switch {
+		case err == nil:
+		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+			cutOff = append(cutOff, wave[i].ID)
+		default:
 			r.addProblem(wave[i], err)
 		}
 	}
-	return ctx.Err()
+	return r.endOfTime(ctx, cutOff, len(wave))
+}
+
+// endOfTime is why a run ends in a wave of so many objects, some of which the end of its time has cut off: that, said once, after what has failed by itself.
+// It is nil while the run has time.
+func (r *appRun) endOfTime(ctx context.Context, cutOff []object.ID, of int) error {
+	if ctx.Err() == nil {
+		return nil
+	}
+	why := ctx.Err()
+	if len(cutOff) > 0 {
+		why = fmt.Errorf("%d of %d objects could not be compared in time, such as %s: %w", len(cutOff), of, cutOff[0], why)
+	}
+	if len(r.problems) > 0 {
+		why = errors.Join(objectErrors(r.problems), why)
+	}
+	return &stageError{report.ApplyFailed, why}
 }
 
 func (r *appRun) addProblem(o desired.Object, err error) {
