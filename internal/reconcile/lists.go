@@ -169,11 +169,16 @@ func (r *managedObject) suspectBehind(i live.Interest) bool {
 func (r *managedObject) suspectGone() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.uid == "" || r.pending != nil || r.problem != "" {
+	if r.isAbsent() || r.pending != nil || r.problem != "" {
 		return false
 	}
 	r.pending = newPendingEvent(live.Event{GVK: r.gvk(), ID: r.id, Gone: true, Depth: live.Metadata})
 	return true
+}
+
+// isAbsent reports whether no such object was ever seen, or the last comparison has found none. The caller holds mu.
+func (r *managedObject) isAbsent() bool {
+	return r.uid == "" || r.state.compared && r.fingerprint == 0
 }
 
 // isSuspected reports whether the object, which was there, may be gone and has not been read since. The caller holds mu.

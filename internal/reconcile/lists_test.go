@@ -74,7 +74,7 @@ func knowing(t *testing.T, l *listing, versions map[string]uint64) (*Engine, map
 	for name, version := range versions {
 		r := newManagedObject(object.ID{Kind: "ConfigMap", Namespace: "shop", Name: name}, key, fight.Memory{})
 		r.served, r.uid, r.appliedUID, r.version, r.watched = "v1", "uid-"+name, "uid-"+name, version, version
-		r.state = objectState{phase: applied, compared: true}
+		r.state, r.fingerprint = objectState{phase: applied, compared: true}, 1
 		r.text = e.desiredTexts.Pack(configMaps, []byte(`{}`))
 		e.objects[r.id], records[name] = r, r
 	}
@@ -116,6 +116,22 @@ func TestAReadThatShowsAnOlderStateStartsOver(t *testing.T) {
 		if err := w.readObject(t.Context()); errors.Is(err, errWentBack) != c.back || err != nil && !c.back || (e.History.Era() != era) != c.back {
 			t.Errorf("%s: error %v, the era has ended: %t", name, err, e.History.Era() != era)
 		}
+	}
+}
+
+// TestWhatIsKnownToBeGoneIsNotMissed: a Job that has done its work may be deleted for good by the cluster, and is in no list.
+func TestWhatIsKnownToBeGoneIsNotMissed(t *testing.T) {
+	e, records, woken := knowing(t, &listing{}, map[string]uint64{"finished": 7, "lost": 8})
+	gone := objectReconcile{engine: e, managed: records["finished"], app: app.App{Policy: policy.Policy{Mode: policy.Enforce}}, snap: snapshot{sum: records["finished"].sum}}
+	if _, err := gone.storeResult(); err != nil {
+		t.Fatal(err)
+	}
+	if named, missed, err := e.Verify(t.Context(), allOurs); err != nil || named != 2 || missed != 1 || !slices.Equal(*woken, []string{"lost"}) {
+		t.Errorf("%v: of %d objects %d were missed, woken: %v", err, named, missed, *woken)
+	}
+	records["finished"].watched = 6
+	if records["finished"].suspectBehind(allOurs) || records["finished"].isSuspected() {
+		t.Error("it is read again after each list")
 	}
 }
 

@@ -119,7 +119,10 @@ func (e *Engine) enqueueMissed(r *managedObject, ev live.Event) int {
 func (r *managedObject) onMissed(ev live.Event) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	known := r.uid == ev.Object.UID() && (ev.Gone || r.knows(versionOf(ev.Object)))
+	known := r.isAbsent()
+	if !ev.Gone {
+		known = r.uid == ev.Object.UID() && r.knows(versionOf(ev.Object))
+	}
 	if known || r.pending != nil || r.problem != "" {
 		return false
 	}
