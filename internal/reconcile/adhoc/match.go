@@ -137,6 +137,10 @@ var clusterKinds = map[string]bool{
 	"CustomResourceDefinition": true, "APIService": true, "StorageClass": true, "IngressClass": true, "PriorityClass": true,
 	"RuntimeClass": true, "CSIDriver": true, "MutatingWebhookConfiguration": true, "ValidatingWebhookConfiguration": true,
 	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true, "FlowSchema": true, "PriorityLevelConfiguration": true,
+	"MutatingAdmissionPolicy": true, "MutatingAdmissionPolicyBinding": true, "VolumeAttributesClass": true, "CSINode": true, "VolumeAttachment": true,
+	"DeviceClass": true, "DeviceTaintRule": true, "ResourceSlice": true, "CertificateSigningRequest": true, "ClusterTrustBundle": true,
+	"ServiceCIDR": true, "IPAddress": true, "StorageVersionMigration": true, "StorageVersion": true, "ComponentStatus": true,
+	"TokenReview": true, "SelfSubjectReview": true, "SubjectAccessReview": true, "SelfSubjectAccessReview": true, "SelfSubjectRulesReview": true,
 }
 
 // BuiltinScope returns the scope of a kind without asking a server: Unserved for a kind that is not Kubernetes' own.
