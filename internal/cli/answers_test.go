@@ -37,8 +37,8 @@ func (s someApps) Names(_ context.Context, ns string) ([]app.Key, error) {
 }
 
 // Follow shows the apps once, each with the label env=pr-42.
-func (s someApps) Follow(ctx context.Context, ns string, seen func([]view.Summary) bool) error {
-	known, err := s.Names(ctx, ns)
+func (s someApps) Follow(ctx context.Context, of app.Key, seen func([]view.Summary) bool) error {
+	known, err := s.Names(ctx, of.Namespace)
 	if err != nil {
 		return err
 	}

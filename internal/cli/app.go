@@ -203,7 +203,7 @@ func (f *appFlags) summaries(ctx context.Context, c *Cluster, ns string) ([]view
 		return nil, err
 	}
 	var out []view.Summary
-	err = c.Follow(ctx, ns, func(all []view.Summary) bool {
+	err = c.Follow(ctx, app.Key{Namespace: ns}, func(all []view.Summary) bool {
 		out = matching(all, match)
 		return true
 	})

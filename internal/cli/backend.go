@@ -78,9 +78,9 @@ type AppReader interface {
 	Names(ctx context.Context, namespace string) ([]app.Key, error)
 	// Namespaces lists the cluster's namespaces.
 	Namespaces(context.Context) ([]string, error)
-	// Follow calls seen with all apps of a namespace, first when all is known and then after each change, until seen
-	// returns true. It returns nil then, or the context's error.
-	Follow(ctx context.Context, namespace string, seen func([]view.Summary) bool) error
+	// Follow calls seen with all apps of a namespace, or with the one that the key names whole, first when all is known and then after each
+	// change, until seen returns true. It returns nil then, or the context's error.
+	Follow(ctx context.Context, of app.Key, seen func([]view.Summary) bool) error
 	// Inspect runs all stages for one app without writing. What stopped it is in the Report.
 	Inspect(context.Context, app.Key) (view.Detail, error)
 	// AppState reads the status of an app's custom resource.

@@ -123,7 +123,7 @@ func joinApps(keys []app.Key) string {
 // awaitGone waits until an app's custom resource is gone.
 func awaitGone(ctx context.Context, c *Cluster, k app.Key) error {
 	last := ""
-	err := c.Follow(ctx, k.Namespace, func(all []view.Summary) bool {
+	err := c.Follow(ctx, k, func(all []view.Summary) bool {
 		for _, a := range all {
 			if a.Key == k {
 				last = a.Message

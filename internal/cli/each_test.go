@@ -66,7 +66,7 @@ func (u unevenApps) Edit(ctx context.Context, e view.Edit) (view.EditResult, err
 }
 
 // Follow shows the apps once: those that were asked for something, and the one that is always refused, have done it, but for the one that is stuck.
-func (u unevenApps) Follow(ctx context.Context, _ string, seen func([]view.Summary) bool) error {
+func (u unevenApps) Follow(ctx context.Context, _ app.Key, seen func([]view.Summary) bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -18,7 +18,7 @@ import (
 // printedApps are the apps of print_test.go.
 type printedApps struct{ AppReader }
 
-func (printedApps) Follow(_ context.Context, _ string, seen func([]view.Summary) bool) error {
+func (printedApps) Follow(_ context.Context, _ app.Key, seen func([]view.Summary) bool) error {
 	seen(summaries())
 	return nil
 }

@@ -27,9 +27,9 @@ func (i interruptedApp) RequestRun(ctx context.Context, r view.Request) (string,
 	return i.syncedApp.RequestRun(ctx, r)
 }
 
-func (i interruptedApp) Follow(ctx context.Context, ns string, seen func([]view.Summary) bool) error {
+func (i interruptedApp) Follow(ctx context.Context, of app.Key, seen func([]view.Summary) bool) error {
 	i.interrupt()
-	return i.syncedApp.Follow(ctx, ns, seen)
+	return i.syncedApp.Follow(ctx, of, seen)
 }
 
 func (interruptedApp) Edit(ctx context.Context, e view.Edit) (view.EditResult, error) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/report/explain"
 	"github.com/truce-gitops/truce/internal/view"
 )
@@ -196,7 +197,7 @@ func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
 	}
 	last := map[string]string{}
 	var failed error
-	err = c.Follow(ctx, ns, func(all []view.Summary) bool {
+	err = c.Follow(ctx, app.Key{Namespace: ns}, func(all []view.Summary) bool {
 		failed = l.printChanged(matching(all, match), last)
 		l.form.bare = true
 		return failed != nil

@@ -288,7 +288,7 @@ func awaitApp(ctx context.Context, c *Cluster, k app.Key, is func(view.Summary) 
 	var last view.Summary
 	gone := errors.New("it was deleted")
 	var failed error
-	err := c.Follow(ctx, k.Namespace, func(all []view.Summary) bool {
+	err := c.Follow(ctx, k, func(all []view.Summary) bool {
 		failed = gone
 		for _, a := range all {
 			if a.Key == k {

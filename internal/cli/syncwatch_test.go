@@ -42,7 +42,7 @@ func (s *syncedApp) AppState(context.Context, app.Key) (dialect.Summary, error) 
 
 func (s *syncedApp) RequestRun(context.Context, view.Request) (string, error) { return "now", nil }
 
-func (s *syncedApp) Follow(ctx context.Context, _ string, is func([]view.Summary) bool) error {
+func (s *syncedApp) Follow(ctx context.Context, _ app.Key, is func([]view.Summary) bool) error {
 	for len(s.seen) > 0 {
 		next := s.seen[0]
 		next.Key, next.Handled, next.Settled, next.State.Health.Code = s.key, "now", true, health.Healthy

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cli/up"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller/webhooks"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report"
 	"github.com/truce-gitops/truce/internal/report/explain"
@@ -178,7 +179,7 @@ func (p *program) live(ctx context.Context, f *upFlags, world *upEnvironment, te
 // rolledOut prints the rollout until each app is ready, suspended, or has failed; it names those that have.
 func rolledOut(ctx context.Context, world *upEnvironment, t *stepPrinter) (stuck []string, err error) {
 	said := map[string]string{}
-	err = world.Cluster.Follow(ctx, "", func(all []view.Summary) bool {
+	err = world.Cluster.Follow(ctx, app.Key{}, func(all []view.Summary) bool {
 		over := len(all) > 0
 		stuck = nil
 		for _, a := range all {
@@ -196,7 +197,7 @@ func rolledOut(ctx context.Context, world *upEnvironment, t *stepPrinter) (stuck
 // allReady prints the rollout until all apps are ready.
 func allReady(ctx context.Context, world *upEnvironment, t *stepPrinter) error {
 	said := map[string]string{}
-	return world.Cluster.Follow(ctx, "", func(all []view.Summary) bool {
+	return world.Cluster.Follow(ctx, app.Key{}, func(all []view.Summary) bool {
 		over := true
 		for _, a := range all {
 			t.news(a, said)

@@ -25,16 +25,17 @@ import (
 
 func (c *Cluster) watcher() live.Watcher { return watch.Watcher{Cluster: c.cluster} }
 
-// Follow keeps the summaries of a namespace's apps, by watches of their custom resources and of the objects that bear our label.
-func (c *Cluster) Follow(ctx context.Context, namespace string, seen func([]Summary) bool) error {
+// Follow keeps the summaries of apps, by watches of their custom resources and of the objects that bear our label: of those of a namespace, or of the one
+// that the key names whole, and of no other then.
+func (c *Cluster) Follow(ctx context.Context, of app.Key, seen func([]Summary) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	published, err := instance.ListInstances(ctx, c.cluster, namespace)
+	published, err := instance.ListInstances(ctx, c.cluster, of.Namespace)
 	if err != nil {
 		return err
 	}
 	b := &summaryCache{
-		namespace: namespace, published: published, assessors: c.engine.Health, news: make(chan struct{}, 1),
+		of: of, published: published, assessors: c.engine.Health, news: make(chan struct{}, 1),
 		apps: map[app.Key]object.Object{}, health: map[string]map[object.ID]assessed{}, watches: map[watched]live.Watch{}, closed: map[watched]string{}, narrow: map[object.GVK]bool{},
 	}
 	if err := c.followApps(ctx, b); err != nil {
@@ -60,6 +61,9 @@ func (c *Cluster) followApps(ctx context.Context, b *summaryCache) error {
 	dialects := 0
 	var refused error
 	for gvk := range registry.AppDialects() {
+		if b.of.Kind != "" && b.of.Kind != gvk.Kind {
+			continue
+		}
 		switch served, err := c.serves(gvk); {
 		case err != nil:
 			return err
@@ -68,7 +72,7 @@ func (c *Cluster) followApps(ctx context.Context, b *summaryCache) error {
 		}
 		within, end := context.WithCancel(ctx)
 		context.AfterFunc(ctx, end)
-		err := waitListed(ctx, c.watcher().Watch(within, live.Interest{GVK: gvk, Namespace: b.namespace, Depth: live.Full}, b.seenApp))
+		err := waitListed(ctx, c.watcher().Watch(within, live.Interest{GVK: gvk, Namespace: b.of.Namespace, Name: b.of.Name, Depth: live.Full}, b.seenApp))
 		if c.refused.note(gvk, err) {
 			end()
 			refused = err
@@ -150,6 +154,10 @@ func (c *Cluster) followObjects(ctx context.Context, b *summaryCache) error {
 // watchObjects begins the watches that the apps' objects need and that are not there, and says which.
 func (c *Cluster) watchObjects(ctx context.Context, b *summaryCache) ([]watched, error) {
 	var begun []watched
+	mark := desired.PartOf
+	if b.of.Name != "" {
+		mark += "=" + desired.PartOfValue(b.of)
+	}
 	for _, w := range b.wanted() {
 		if b.watches[w] != nil {
 			continue
@@ -159,7 +167,7 @@ func (c *Cluster) watchObjects(ctx context.Context, b *summaryCache) ([]watched,
 		} else if err != nil {
 			return nil, err
 		}
-		b.watches[w] = c.watcher().Watch(ctx, live.Interest{GVK: w.GVK, Namespace: w.namespace, Selector: desired.PartOf, Depth: live.DepthOf(w.GVK)}, b.seenObject)
+		b.watches[w] = c.watcher().Watch(ctx, live.Interest{GVK: w.GVK, Namespace: w.namespace, Selector: mark, Depth: live.DepthOf(w.GVK)}, b.seenObject)
 		begun = append(begun, w)
 	}
 	return begun, nil
@@ -176,7 +184,7 @@ func awaitObjects(failing, silent context.Context, w live.Watch) error {
 
 // summaryCache is what is known of the apps.
 type summaryCache struct {
-	namespace string
+	of        app.Key // without a name all of its namespace, or of all
 	assessors map[health.Rules]health.Assessor
 	news      chan struct{}
 	watches   map[watched]live.Watch // of objects
@@ -239,7 +247,7 @@ func (b *summaryCache) refuse(ctx context.Context, w watched, why string) {
 }
 
 func (b *summaryCache) seenApp(ev live.Event) {
-	if b.namespace != "" && ev.ID.Namespace != b.namespace {
+	if b.of.Namespace != "" && ev.ID.Namespace != b.of.Namespace || b.of.Name != "" && ev.ID.Name != b.of.Name {
 		return
 	}
 	key := app.Key{Kind: ev.GVK.Kind, Namespace: ev.ID.Namespace, Name: ev.ID.Name}

@@ -256,7 +256,7 @@ func (oneApp) Close() {}
 
 func (o oneApp) Names(context.Context, string) ([]app.Key, error) { return []app.Key{o.key}, nil }
 
-func (o oneApp) Follow(_ context.Context, _ string, seen func([]view.Summary) bool) error {
+func (o oneApp) Follow(_ context.Context, _ app.Key, seen func([]view.Summary) bool) error {
 	seen(view.SummariesOf(o.key, o.cr, o.health))
 	return nil
 }
