@@ -61,10 +61,11 @@ func (f *appFlags) printResources(out view.EditResult) error {
 		}
 		return nil
 	}
-	for i, o := range out.After.All() {
-		if i > 0 && f.output == "yaml" {
+	for _, o := range out.After.All() {
+		if f.form.begun && f.output == "yaml" {
 			fmt.Fprintln(f.program.env.Out, "---")
 		}
+		f.form.begun = true
 		shown := o.Clone()
 		delete(shown.Metadata(), "managedFields")
 		if err := f.structured(shown); err != nil {

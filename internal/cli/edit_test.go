@@ -56,6 +56,16 @@ func TestTheRunbookIsTakenWordForWord(t *testing.T) {
 	}
 }
 
+// TestSeveralChangedAppsAreSeveralDocuments of one stream of YAML.
+func TestSeveralChangedAppsAreSeveralDocuments(t *testing.T) {
+	known := []app.Key{{Kind: "Application", Namespace: "argocd", Name: "a"}, {Kind: "Application", Namespace: "argocd", Name: "b"}}
+	_, out, code := typed(t, "argocd", known, "app", "set", "a", "b", "--revision", "main", "-o", "yaml")
+	const one = "kind: Application\nmetadata: {}\nspec: 1\n"
+	if diff := cmp.Diff(one+"---\n"+one, out); diff != "" || code != 0 {
+		t.Errorf("code %d (-want +got):\n%s", code, diff)
+	}
+}
+
 func TestAnAppOfArgocdIsFoundWhereverItIs(t *testing.T) {
 	other := app.Key{Kind: "Application", Namespace: "team-a", Name: "grokdevops"}
 	lone := app.Key{Kind: "Application", Namespace: "team-b", Name: "lone"}

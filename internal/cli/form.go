@@ -19,6 +19,7 @@ type form struct {
 	templates *genericclioptions.KubeTemplatePrintFlags
 	bare      bool // no first line with the columns' names
 	one       bool // one name was given: its item is printed, not a list
+	begun     bool // a document has been printed: the next one is another, also of the next app
 	// print is nil for json and yaml. It is called once for each line of output of a watch.
 	print func(io.Writer, map[string]any) error
 }
