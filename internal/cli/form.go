@@ -139,6 +139,19 @@ func (f *appFlags) structured(v any) error {
 	return f.form.print(out, plain)
 }
 
+// eachStructured prints each item by itself, as kubectl does in a watch.
+func eachStructured[T any](f *appFlags, items []T) error {
+	for _, item := range items {
+		if f.output == "yaml" {
+			fmt.Fprintln(f.program.env.Out, "---")
+		}
+		if err := f.structured(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // printTable prints a table on the standard output, without its head for --no-headers.
 func (f *appFlags) printTable(t *table) error {
 	t.bare = f.form.bare

@@ -130,20 +130,12 @@ func (l *listFlags) print(found []view.Summary) error {
 	return l.printTable(t)
 }
 
-// printItems prints a list; in a watch, as kubectl does, each item by itself.
+// printItems prints a list; in a watch each item by itself.
 func (l *listFlags) printItems(items []summaryJSON) error {
 	if !l.watch {
 		return l.structured(listJSON{APIVersion: schemaVersion, Kind: "AppList", Items: items})
 	}
-	for _, item := range items {
-		if l.output == "yaml" {
-			fmt.Fprintln(l.program.env.Out, "---")
-		}
-		if err := l.structured(item); err != nil {
-			return err
-		}
-	}
-	return nil
+	return eachStructured(l.appFlags, items)
 }
 
 func (l *listFlags) table(found []view.Summary, now time.Time) *table {

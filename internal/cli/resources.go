@@ -253,7 +253,10 @@ func (r *resourcesFlags) printItems(found []resource.Resource) error {
 	for _, x := range found {
 		items = append(items, newResourceJSON(x))
 	}
-	if len(items) == 1 && (len(r.names) == 1 || r.watch) {
+	switch {
+	case r.watch:
+		return eachStructured(r.appFlags, items)
+	case len(items) == 1 && len(r.names) == 1:
 		return r.structured(items[0])
 	}
 	return r.structured(listJSON{APIVersion: schemaVersion, Kind: "ResourceList", Items: items})

@@ -5,9 +5,11 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/view/resource"
@@ -87,6 +89,31 @@ func TestANameThatIsNotThereIsNotWaitedFor(t *testing.T) {
 			t.Errorf("%s: exit code %d, %q, want %q", args, code, &errs, want)
 		}
 		cancel()
+	}
+}
+
+// TestAWatchPrintsEachItemByItself from the first on, as kubectl does: a program reads one form.
+func TestAWatchPrintsEachItemByItself(t *testing.T) {
+	for output, want := range map[string]string{
+		"json": "GitRepository repo\nKustomization web\n", "yaml": "GitRepository repo\nKustomization web\n", "jsonpath={.kind} {.metadata.name}": "GitRepository repoKustomization web",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			var out, errs bytes.Buffer
+			env := Environment{Out: &out, Err: &errs, Program: "truce", Args: []string{"get", "all", "-n", "flux-system", "-w", "-o", output}, Getenv: func(string) string { return "" }}
+			Execute(ctx, env, Backend{Clusters: answers{Cluster{Resources: someResources{all: printedResources()}, ObjectReader: someNames{}}}})
+			got := out.String()
+			if d := yaml.NewYAMLOrJSONDecoder(&out, 4096); !strings.Contains(output, "=") {
+				got = ""
+				for item := (resourceJSON{}); d.Decode(&item) == nil; item = (resourceJSON{}) {
+					got += item.Kind + " " + item.Metadata.Name + "\n"
+				}
+			}
+			if got != want {
+				t.Errorf("-o %s: %q, want %q\n%s", output, got, want, &errs)
+			}
+		})
 	}
 }
 
