@@ -237,6 +237,7 @@ type fetchAttempt struct {
 	to      address
 	route   route // the same for all of an origin
 	network network
+	asked   map[string]string // where references are, as the server has said in this visit
 	reach
 }
 
@@ -253,7 +254,7 @@ type reach struct {
 func (t *fetchAttempt) resolve(ctx context.Context, want ref) (revision, error) {
 	switch {
 	case t.deep:
-		return t.bringHistory(ctx, want)
+		return want.eachName(func(one ref) (revision, error) { return t.bringHistory(ctx, one) })
 	case want.short != "":
 		return t.bringShort(ctx, want)
 	case want.commit != "":
@@ -261,14 +262,19 @@ func (t *fetchAttempt) resolve(ctx context.Context, want ref) (revision, error) 
 	case want.allowed != nil:
 		return t.bringVersion(ctx, want)
 	}
-	unmoved, err := t.isUnmoved(ctx, want.name)
-	if err == nil && !unmoved {
-		err = t.suggest(ctx, want, t.get(ctx, want.name, oneCommit))
-	}
+	want, unmoved, err := t.poll(ctx, want)
 	if err != nil {
 		return revision{}, err
 	}
-	return t.repo.peel(keptRef(want.name), want.show)
+	return want.eachName(func(one ref) (at revision, err error) {
+		if !unmoved {
+			err = t.suggest(ctx, one, t.get(ctx, one.name, oneCommit))
+		}
+		if err != nil {
+			return revision{}, err
+		}
+		return t.repo.peel(keptRef(one.name), one.show)
+	})
 }
 
 // bringVersion lists the tags, which protocol 2 does without the other references, and fetches only a tag that is new.

@@ -34,7 +34,10 @@ func (t *fetchAttempt) getFirst(ctx context.Context, name string) (done bool, er
 	if !hashForm.MatchString(name) {
 		asking, cancel := context.WithTimeout(ctx, t.askTime())
 		defer cancel()
-		hash, err = t.askWhere(asking, name, "")
+		if t.asked == nil {
+			err = t.askWhere(asking, "", name)
+		}
+		hash = t.asked[name]
 	}
 	switch {
 	case ctx.Err() != nil:

@@ -13,6 +13,7 @@
 package git
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -161,28 +162,15 @@ func (s *Store) fetchAny(ctx context.Context, a address, spec source.Spec) (sour
 	return artifact, err
 }
 
-// eachMeaning tries a reference: a name that may be a branch's or a tag's as a branch's, and as a tag's where no branch has it; where no tag has it either, as
-// the first digits of a commit, if it can be these.
+// eachMeaning tries a reference, and a name that is neither a branch's nor a tag's as the first digits of a commit, if it can be these.
 func eachMeaning(r source.Ref, try func(source.Ref) error) error {
-	name := r.Any
-	if name == "" || r != (source.Ref{Any: name}) {
-		return try(r)
-	}
-	err := try(source.Ref{Branch: name})
-	if errorReason(err) != source.RefNotFound {
+	err := try(r)
+	if r != (source.Ref{Any: r.Any}) || errorReason(err) != source.RefNotFound || !shortForm.MatchString(r.Any) {
 		return err
 	}
-	tagErr := try(source.Ref{Tag: name})
-	if errorReason(tagErr) != source.RefNotFound {
-		return tagErr
-	}
-	missing := sourceError(source.RefNotFound, "neither a branch nor a tag is called %q: %w; %w", name, err, tagErr)
-	if !shortForm.MatchString(name) {
-		return missing
-	}
-	shortErr := try(source.Ref{Any: name, Commit: strings.ToLower(name)})
+	shortErr := try(source.Ref{Any: r.Any, Commit: strings.ToLower(r.Any)})
 	if errorReason(shortErr) == source.RefNotFound {
-		return sourceError(source.RefNotFound, "%w; %w", missing, shortErr)
+		return sourceError(source.RefNotFound, "%w; %w", err, shortErr)
 	}
 	return shortErr
 }
@@ -212,7 +200,7 @@ func (s *Store) artifact(ctx context.Context, a address, spec source.Spec, want 
 	if err != nil {
 		return source.Artifact{}, nil, err
 	}
-	verified, err := repo.verify(at, want, spec.Verify)
+	verified, err := repo.verify(at, want.named(cmp.Or(at.name, want.name)), spec.Verify)
 	if err != nil {
 		return source.Artifact{}, repo, err
 	}

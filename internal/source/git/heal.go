@@ -22,7 +22,9 @@ func (c *clone) attempt(ctx context.Context, want ref, to reach) (revision, erro
 		err = c.pack(ctx)
 	}
 	if err != nil {
-		c.leftFiles = ""
+		if errorReason(err) != source.RefNotFound { // which has changed no file
+			c.leftFiles = ""
+		}
 		return revision{}, err
 	}
 	c.leftFiles = c.describeFiles()

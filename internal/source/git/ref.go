@@ -17,6 +17,7 @@ type ref struct {
 	commit  string // full hash, lower case, or ""
 	short   string // the first digits of one, lower case, or ""
 	name    string // full reference name, or "" with versions or a bare commit
+	orTag   string // the full name of the tag that is meant where no branch has the name; empty for none
 	show    string // what stands before "@" in a revision
 	version string // the constraint as written
 	strict  bool   // as source.Ref.Strict
@@ -30,6 +31,10 @@ func parseRef(r source.Ref) (ref, error) {
 	switch {
 	case isShort(r):
 		return ref{short: r.Commit}, nil
+	case r.Any != "":
+		in, err := parseRefName("refs/heads/"+r.Any, r.Any)
+		in.orTag = tagNames + r.Any
+		return in, err
 	case r.Commit != "":
 		return parseCommit(r)
 	case r.Name != "":
@@ -73,7 +78,38 @@ func parseRefName(name, show string) (ref, error) {
 
 // key identifies a reference within one clone.
 func (r ref) key() string {
-	return fmt.Sprint(r.commit, r.short, " ", r.name, " ", r.version, " ", r.strict)
+	return fmt.Sprint(r.commit, r.short, " ", r.name, " ", r.orTag, " ", r.version, " ", r.strict)
+}
+
+// names are those that it may mean, in the order in which they are looked for.
+func (r ref) names() []string {
+	if r.orTag == "" {
+		return []string{r.name}
+	}
+	return []string{r.name, r.orTag}
+}
+
+// named is the reference where one of its names is meant.
+func (r ref) named(name string) ref {
+	r.name, r.orTag = name, ""
+	return r
+}
+
+// eachName tries each name until one is found.
+func (r ref) eachName(try func(ref) (revision, error)) (revision, error) {
+	var missing []error
+	for _, name := range r.names() {
+		at, err := try(r.named(name))
+		if errorReason(err) != source.RefNotFound {
+			at.name = name
+			return at, err
+		}
+		missing = append(missing, err)
+	}
+	if len(missing) == 1 {
+		return revision{}, missing[0]
+	}
+	return revision{}, sourceError(source.RefNotFound, "neither a branch nor a tag is called %q: %w; %w", r.show, missing[0], missing[1])
 }
 
 // checkRefName has the rules of git-check-ref-format(1), and wants a full name: HEAD or refs/...
@@ -107,6 +143,7 @@ func checkRefName(name string) error {
 type revision struct {
 	commit string
 	show   string
+	name   string // the full name that was found, of a reference with a name
 }
 
 // String is Flux's form of a revision.

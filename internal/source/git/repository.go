@@ -115,6 +115,8 @@ func (r *repository) refs(ctx context.Context, below ...string) (map[string]stri
 // find resolves a reference in the repository as it is now.
 func (r *repository) find(ctx context.Context, want ref) (revision, error) {
 	switch {
+	case want.orTag != "":
+		return want.eachName(func(one ref) (revision, error) { return r.find(ctx, one) })
 	case want.commit != "":
 		return r.findCommit(want)
 	case want.allowed != nil:

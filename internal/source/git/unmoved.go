@@ -2,6 +2,7 @@ package git
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,27 +28,44 @@ const sha1Digits = 40
 // uploadPack is git's own name for what serves fetches, in addresses and types.
 const uploadPack = "git-upload-pack"
 
-// isUnmoved reports whether a reference is where the last fetch has found it: one small request (gitprotocol-v2(5), ls-refs), and no process of git,
-// where a fetch that finds nothing new takes three of each. Whatever else the server answers is left to a fetch, which says what is wrong; and so is a
-// clone whose files are not as the last fetch of this process has left them, which a fetch finds to be damaged.
-func (t *fetchAttempt) isUnmoved(ctx context.Context, name string) (bool, error) {
-	if t.oldProtocol || t.leftFiles == "" || t.leftFiles != t.describeFiles() || t.to.scheme != "http" && t.to.scheme != "https" {
-		return false, nil
+// poll finds out which name of a reference the server has, and reports whether it is where the last fetch has found it: one small request
+// (gitprotocol-v2(5), ls-refs), and no process of git, where a fetch that finds nothing new takes three of each. Whatever else the server answers is left to a
+// fetch, which says what is wrong; and so is a clone whose files are not as the last fetch of this process has left them, which a fetch finds to be damaged.
+func (t *fetchAttempt) poll(ctx context.Context, want ref) (ref, bool, error) {
+	names, isAsLeft := want.names(), t.leftFiles != "" && t.leftFiles == t.describeFiles()
+	if t.oldProtocol || !isAsLeft && len(names) == 1 || t.to.scheme != "http" && t.to.scheme != "https" {
+		return want, false, nil
 	}
-	have, err := t.kept(name)
-	if err != nil || have == "" {
-		return false, err
+	have, known := map[string]string{}, ""
+	for _, name := range names {
+		if !isAsLeft {
+			break
+		}
+		at, err := t.kept(name)
+		if err != nil {
+			return want, false, err
+		}
+		have[name], known = at, cmp.Or(known, at)
+	}
+	if known == "" && len(names) == 1 {
+		return want, false, nil
 	}
 	asking, cancel := context.WithTimeout(ctx, t.askTime())
 	defer cancel()
-	at, err := t.askWhere(asking, name, have)
+	err := t.askWhere(asking, known, names...)
 	switch {
-	case errors.Is(err, errOldProtocol):
-		t.oldProtocol = true
 	case ctx.Err() != nil:
-		return false, context.Cause(ctx)
+		return want, false, context.Cause(ctx)
+	case err != nil:
+		t.oldProtocol = known != "" && errors.Is(err, errOldProtocol)
+		return want, false, nil
 	}
-	return err == nil && at == have, nil
+	for _, name := range names {
+		if at := t.asked[name]; at != "" {
+			return want.named(name), at == have[name], nil
+		}
+	}
+	return want, false, nil
 }
 
 // askShare is the part of a fetch's time, one of so many, that its small request may take: git has the rest where no answer comes.
@@ -80,18 +99,23 @@ func (c *clone) describeFiles() string {
 // errOldProtocol says that a server does not speak the protocol's version 2.
 var errOldProtocol = errors.New("no answer of git's protocol 2")
 
-// askWhere asks for the hash at a reference; the one that is known shows how long hashes are.
-func (t *fetchAttempt) askWhere(ctx context.Context, name, known string) (string, error) {
+// askWhere asks where references are; a hash that is known shows how long hashes are.
+func (t *fetchAttempt) askWhere(ctx context.Context, known string, names ...string) error {
 	question := pktLine("command=ls-refs\n")
 	if len(known) > sha1Digits {
 		question += pktLine("object-format=sha256\n")
 	}
-	answer, err := t.ask(ctx, question+"0001"+pktLine("ref-prefix "+name+"\n")+"0000")
+	question += "0001"
+	for _, name := range names {
+		question += pktLine("ref-prefix " + name + "\n")
+	}
+	answer, err := t.ask(ctx, question+"0000")
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer answer.Close()
-	return findListed(io.LimitReader(answer, mostListed), name)
+	t.asked, err = findListed(io.LimitReader(answer, mostListed), names)
+	return err
 }
 
 // ask sends a request of git's protocol 2, and returns the body of the answer. What is no answer of that protocol is an error.
@@ -125,23 +149,23 @@ func (t *fetchAttempt) ask(ctx context.Context, question string) (io.ReadCloser,
 // pktLine is a line of git's protocol: its length in four hexadecimal digits, themselves included, and the text (gitprotocol-common(5)).
 func pktLine(text string) string { return fmt.Sprintf("%04x%s", len(text)+4, text) }
 
-// findListed reads an answer to ls-refs, and returns the hash at a reference; empty where it has none.
-func findListed(answer io.Reader, name string) (hash string, err error) {
-	in := bufio.NewReader(answer)
+// findListed reads an answer to ls-refs, and returns the hashes at references, of those that it has.
+func findListed(answer io.Reader, names []string) (map[string]string, error) {
+	in, found := bufio.NewReader(answer), map[string]string{}
 	for {
 		line, end, err := readPacket(in)
 		switch {
 		case err != nil:
-			return "", err
+			return nil, err
 		case end:
-			return hash, nil
+			return found, nil
 		}
 		at, rest, _ := strings.Cut(line, " ")
 		if !hashForm.MatchString(at) {
-			return "", errOldProtocol
+			return nil, errOldProtocol
 		}
-		if ref, _, _ := strings.Cut(rest, " "); ref == name { // what follows was not asked for
-			hash = at
+		if ref, _, _ := strings.Cut(rest, " "); slices.Contains(names, ref) { // what follows was not asked for
+			found[ref] = at
 		}
 	}
 }

@@ -14,8 +14,8 @@ func FuzzAnAnswerToLsRefs(f *testing.F) {
 		f.Add(answer)
 	}
 	f.Fuzz(func(t *testing.T, answer string) {
-		hash, err := findListed(strings.NewReader(answer), "refs/heads/main")
-		if err == nil && hash != "" && !strings.Contains(answer, hash+" refs/heads/main") {
+		found, err := findListed(strings.NewReader(answer), []string{"refs/heads/main"})
+		if hash := found["refs/heads/main"]; err == nil && hash != "" && !strings.Contains(answer, hash+" refs/heads/main") {
 			t.Errorf("%q gives %q", answer, hash)
 		}
 	})

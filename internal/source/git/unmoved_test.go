@@ -27,7 +27,7 @@ func TestAPollThatFindsNothingNewIsOneRequest(t *testing.T) {
 		refs := []source.Ref{{Branch: "main"}}
 		switch name {
 		case "public":
-			refs = append(refs, source.Ref{Tag: "v1"}, source.Ref{Name: "HEAD"}, source.Ref{Name: "refs/heads/main"})
+			refs = append(refs, source.Ref{Tag: "v1"}, source.Ref{Name: "HEAD"}, source.Ref{Name: "refs/heads/main"}, source.Ref{Any: "main"}, source.Ref{Any: "v1"})
 		case "a URL with a slash at its end":
 			server.URL += "/"
 		}
@@ -44,6 +44,39 @@ func TestAPollThatFindsNothingNewIsOneRequest(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestANameMayBeABranchsOrATags: that of a tag is asked for as that of a branch is, and the branch has it first. A name that nothing has costs the other
+// references of the repository nothing.
+func TestANameMayBeABranchsOrATags(t *testing.T) {
+	r := gittest.New(t, map[string]string{"a": "first"})
+	r.Tag("v1", "")
+	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
+	s := newStore(t)
+	spec := source.Spec{URL: server.URL, Ref: source.Ref{Any: "v1"}}
+	asks := func(what, commit string, most int) {
+		t.Helper()
+		before := server.Requests()
+		if got := fetch(t, s, spec); got.Revision != "v1@sha1:"+commit {
+			t.Errorf("%s: %s, want %s", what, got.Revision, commit)
+		}
+		if n := server.Requests() - before; n > most {
+			t.Errorf("%s: %d requests, want %d", what, n, most)
+		}
+	}
+	asks("the first fetch", r.Head(), 2)
+	if text := refused(t, s, source.Spec{URL: server.URL, Ref: source.Ref{Any: "none"}}, source.RefNotFound); !strings.Contains(text, `neither a branch nor a tag is called "none"`) {
+		t.Error(text)
+	}
+	asks("a tag that has not moved", r.Head(), 1)
+	tag := r.Head()
+	r.Tag("v1", r.Commit(map[string]string{"a": "second"}, "second"))
+	asks("a tag that has moved", r.Head(), 5)
+	r.Branch("v1", tag)
+	asks("a branch that is new", tag, 5)
+	asks("a branch that has not moved", tag, 1)
+	r.DeleteBranch("v1")
+	asks("the tag again", r.Head(), 5)
 }
 
 // TestAReferenceThatHasMovedIsFetched, wherever it went.
