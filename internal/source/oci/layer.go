@@ -58,17 +58,16 @@ func (s *Store) bring(ctx context.Context, a *artifact, top digest.Digest, spec 
 
 // manifest fetches a manifest; of an index, the one for linux/amd64, as Flux does.
 func (a *artifact) manifest(ctx context.Context, top digest.Digest) (ocispec.Manifest, error) {
-	var m struct {
-		ocispec.Manifest
-		Manifests []ocispec.Descriptor `json:"manifests"`
-	}
 	at := top
 	for range 2 {
+		var m struct {
+			ocispec.Manifest
+			Manifests []ocispec.Descriptor `json:"manifests"`
+		}
 		data, err := a.document(ctx, at)
 		if err != nil {
 			return m.Manifest, err
 		}
-		m.Manifests = nil
 		if err := json.Unmarshal(data, &m); err != nil {
 			return m.Manifest, transport.Failed(source.PullFailed, "its manifest is no JSON: %w", err)
 		}
@@ -83,7 +82,7 @@ func (a *artifact) manifest(ctx context.Context, top digest.Digest) (ocispec.Man
 		}
 		at = m.Manifests[i].Digest
 	}
-	return m.Manifest, transport.Failed(source.PullFailed, "its index names another index")
+	return ocispec.Manifest{}, transport.Failed(source.PullFailed, "its index names another index")
 }
 
 // document reads a manifest or an index, and checks its digest.

@@ -4,6 +4,7 @@ import (
 	"encoding/pem"
 	"errors"
 	"io/fs"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -203,14 +204,17 @@ func TestALayerIsChosen(t *testing.T) {
 func TestAnIndexLeadsToItsManifest(t *testing.T) {
 	r := ocitest.New(t)
 	type m = map[string]any
-	want := r.Push("team/app", "amd64", map[string]string{"a": "amd64"}, nil)
+	want := r.Push("team/app", "amd64", map[string]string{"a": "amd64"}, map[string]string{"of": "the manifest"})
 	other := r.Push("team/app", "arm64", map[string]string{"a": "arm64"}, nil)
 	const index = "application/vnd.oci.image.index.v1+json"
 	one := func(digest, arch string) m {
 		return m{"mediaType": "application/vnd.oci.image.manifest.v1+json", "digest": digest, "size": 1, "platform": m{"os": "linux", "architecture": arch}}
 	}
-	top := r.PushManifest("team/app", "v1", index, m{"schemaVersion": 2, "mediaType": index, "manifests": []any{one(other, "arm64"), one(want, "amd64")}})
-	if a := fetch(t, newStore(t), specOf(r, "v1")); content(t, a, "a") != "amd64" || a.Revision != "v1@"+top {
+	top := r.PushManifest("team/app", "v1", index, m{
+		"schemaVersion": 2, "mediaType": index, "manifests": []any{one(other, "arm64"), one(want, "amd64")}, "annotations": m{"of": "the index", "more": "of it"},
+	})
+	if a := fetch(t, newStore(t), specOf(r, "v1")); content(t, a, "a") != "amd64" || a.Revision != "v1@"+top ||
+		!maps.Equal(a.Metadata, map[string]string{"of": "the manifest"}) {
 		t.Errorf("%+v", a)
 	}
 }
