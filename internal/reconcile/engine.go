@@ -64,7 +64,7 @@ func NewEngine(p Dependencies, q Queue) *Engine {
 	}
 	e := &Engine{
 		Dependencies: p, queue: q, objects: map[object.ID]*managedObject{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]waiters{}, passing: map[object.ID]app.Key{},
-		recorded: recordedOwners{},
+		recorded: newRecordedOwners(),
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))
 	return e

@@ -153,7 +153,7 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 	if r == nil && taken == nil && !by.listed && by.has() != observes {
 		if owner, found := e.recorded.ownerOf(id, by.app); found {
 			e.await(id, by)
-			return nil, nil, by.refusal(id, owner)
+			return nil, nil, by.refusal("%s is in the inventory of %s, which has not run since truce has begun: not applied here before it has; if that one can run no more, delete it", id, owner)
 		}
 	}
 	if r == nil {
@@ -173,15 +173,15 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 		return r, nil, nil
 	}
 	e.await(id, by)
-	return nil, nil, by.refusal(id, r.owner)
+	return nil, nil, by.refusal("%s is named by %s too: not applied here; remove it from one of the two", id, r.owner)
 }
 
 // refusal is the error of an app that another one keeps from an object; nil for one that does not need to have it.
-func (a asker) refusal(id object.ID, owner app.Key) error {
+func (a asker) refusal(why string, id object.ID, owner app.Key) error {
 	if !a.needs() {
 		return nil
 	}
-	return fmt.Errorf("%s is named by %s too: not applied here; remove it from one of the two", id, owner)
+	return fmt.Errorf(why, id, owner)
 }
 
 func (r *appRun) identities() []inventory.Entry {

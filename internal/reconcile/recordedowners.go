@@ -10,19 +10,63 @@ import (
 	"github.com/truce-gitops/truce/internal/render/desired"
 )
 
-// recordedOwners are the apps of the engine's cluster that have not registered their objects in this process, and what the inventories name of which an earlier
-// process has made them the owners; nil for an app that has registered. Until such an app has registered, no other app gets these objects: it named them
-// first.
-type recordedOwners map[app.Key]map[object.ID]bool
+// recordedOwners are the apps that have objects of the engine's cluster by their inventories, which an earlier process has left, and have not registered in
+// this one. Until such an app has registered, no other app gets these objects: it named them first.
+type recordedOwners struct {
+	known map[app.Key]bool        // the apps that have registered, or whose inventories have been looked at
+	names map[app.Key][]object.ID // of those that have not registered
+	of    map[object.ID][]app.Key // the same by object
+}
+
+func newRecordedOwners() recordedOwners {
+	return recordedOwners{known: map[app.Key]bool{}, names: map[app.Key][]object.ID{}, of: map[object.ID][]app.Key{}}
+}
 
 // ownerOf returns the app that has an object as its inventory says, and that another one may not have yet.
 func (o recordedOwners) ownerOf(id object.ID, by app.Key) (app.Key, bool) {
-	for key, names := range o {
-		if names[id] && key != by {
+	for _, key := range o.of[id] {
+		if key != by {
 			return key, true
 		}
 	}
 	return app.Key{}, false
+}
+
+// add takes in what an inventory names.
+func (o recordedOwners) add(key app.Key, names []object.ID) {
+	if o.known[key] {
+		return
+	}
+	if o.known[key] = true; len(names) == 0 {
+		return
+	}
+	o.names[key] = names
+	for _, id := range names {
+		o.of[id] = append(o.of[id], key)
+	}
+}
+
+// end forgets what the inventory of an app names, and returns it.
+func (o recordedOwners) end(key app.Key) []object.ID {
+	names := o.names[key]
+	delete(o.names, key)
+	for _, id := range names {
+		left := slices.DeleteFunc(o.of[id], func(other app.Key) bool { return other == key })
+		if o.of[id] = left; len(left) == 0 {
+			delete(o.of, id)
+		}
+	}
+	return names
+}
+
+// forget drops what the inventories of some apps name, so that they may be looked at again.
+func (o recordedOwners) forget(some func(app.Key) bool) {
+	for key := range o.names {
+		if some(key) {
+			o.end(key)
+			delete(o.known, key)
+		}
+	}
 }
 
 // readRecordedOwners reads the inventories of the apps that have not registered yet, if the revision names an object that no app has, and the app's own inventory
@@ -34,12 +78,8 @@ func (r *appRun) readRecordedOwners(ctx context.Context) error {
 	}
 	all := e.Apps.InCluster()
 	e.mu.Lock()
-	for key, names := range e.recorded {
-		if names != nil && !slices.Contains(all, key) {
-			delete(e.recorded, key)
-		}
-	}
-	unread := slices.DeleteFunc(slices.Clone(all), func(key app.Key) bool { _, known := e.recorded[key]; return known || key == r.app.Key })
+	e.recorded.forget(func(key app.Key) bool { return !slices.Contains(all, key) })
+	unread := slices.DeleteFunc(all, func(key app.Key) bool { return e.recorded.known[key] || key == r.app.Key })
 	e.mu.Unlock()
 	for _, key := range unread {
 		saved, err := e.Inventory.Load(ctx, key)
@@ -51,9 +91,7 @@ func (r *appRun) readRecordedOwners(ctx context.Context) error {
 		}
 		names := r.namedHere(saved)
 		e.mu.Lock()
-		if _, known := e.recorded[key]; !known {
-			e.recorded[key] = names
-		}
+		e.recorded.add(key, names)
 		e.mu.Unlock()
 	}
 	return nil
@@ -65,11 +103,10 @@ func (r *appRun) namesUnowned() bool {
 }
 
 // namedHere are the objects of another app's inventory that are in the cluster of this app.
-func (r *appRun) namedHere(saved inventory.Record) map[object.ID]bool {
-	names := map[object.ID]bool{}
+func (r *appRun) namedHere(saved inventory.Record) (names []object.ID) {
 	if at := saved.Guard.Origin.Cluster; saved.Unverified == "" && (at == r.cluster || r.engine.isRemote(at)) {
 		for _, entry := range saved.Entries {
-			names[entry.ID] = true
+			names = append(names, entry.ID)
 		}
 	}
 	return names
@@ -80,7 +117,7 @@ func (r *appRun) namedHere(saved inventory.Record) map[object.ID]bool {
 func (e *Engine) endRecordedOwner(key app.Key) {
 	var next []app.Key
 	e.mu.Lock()
-	for id := range e.recorded[key] {
+	for _, id := range e.recorded.end(key) {
 		rec := e.objects[id]
 		for _, w := range e.waiting[id] {
 			if w.app != key && (rec == nil || rec.yieldsTo(w)) {
@@ -89,10 +126,8 @@ func (e *Engine) endRecordedOwner(key app.Key) {
 			}
 		}
 	}
-	if e.apps[key] != nil {
-		e.recorded[key] = nil
-	} else {
-		delete(e.recorded, key)
+	if e.recorded.known[key] = true; e.apps[key] == nil {
+		delete(e.recorded.known, key)
 	}
 	e.mu.Unlock()
 	for _, waiter := range next {
