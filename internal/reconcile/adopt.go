@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
@@ -56,17 +57,20 @@ func (r *appRun) inheritEntries(ctx context.Context) error {
 
 // inherit takes those of some objects into the record that bear the other controller's mark.
 func (r *appRun) inherit(ctx context.Context, objects map[object.ID]string) error {
+	ids := slices.SortedFunc(maps.Keys(objects), object.ID.Compare)
+	there, errs := make([]object.Object, len(ids)), make([]error, len(ids))
+	r.engine.eachAtOnce(len(ids), func(i int) {
+		id := ids[i]
+		there[i], errs[i] = r.access.Live.Get(ctx, object.GVK{Group: id.Group, Version: objects[id], Kind: id.Kind}, id)
+	})
 	var found []inventory.Entry
-	for id, version := range objects {
-		o, err := r.access.Live.Get(ctx, object.GVK{Group: id.Group, Version: version, Kind: id.Kind}, id)
-		if errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind) {
-			continue
-		}
-		if err != nil {
+	for i, id := range ids {
+		switch err := errs[i]; {
+		case errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind):
+		case err != nil:
 			return fmt.Errorf("read %s: %w", id, err)
-		}
-		if r.app.Inherits(o) {
-			found = append(found, inventory.Entry{ID: id, Version: version, UID: o.UID()})
+		case r.app.Inherits(there[i]):
+			found = append(found, inventory.Entry{ID: id, Version: objects[id], UID: there[i].UID()})
 		}
 	}
 	r.inventory = inventory.MergeEntries(r.inventory, found)

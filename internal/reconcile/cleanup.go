@@ -109,12 +109,9 @@ func (r *appRun) cleanUp(ctx context.Context, action hook.Step) error {
 	if err != nil || len(created) == 0 {
 		return err
 	}
-	ids := make([]object.ID, 0, len(created))
-	for _, entry := range created {
-		ids = append(ids, entry.ID)
-	}
+	ids := entryIDs(created)
 	r.releaseObjects(created)
-	created = slices.DeleteFunc(slices.Clone(r.inventory.Entries), func(e inventory.Entry) bool { return !slices.Contains(ids, e.ID) })
+	created = slices.DeleteFunc(slices.Clone(r.inventory.Entries), func(e inventory.Entry) bool { return !ids[e.ID] })
 	run := r.engine.newPruneRun(r.app, len(r.inventory.Entries))
 	run.revision = r.artifact.Revision
 	run.why = fmt.Sprintf("the %s that had made it has failed", action)
@@ -138,21 +135,31 @@ func (r *appRun) createdEntries(ctx context.Context, action hook.Step) ([]invent
 	if err != nil {
 		return nil, err
 	}
-	began, wanted := r.chart.stored[0].Created(), r.state.objects()
+	return r.createdIn(ctx, had, r.chart.stored[0].Created())
+}
+
+// createdIn are the recorded objects that the revision names, that a release before did not have, and that were created at or after a time.
+func (r *appRun) createdIn(ctx context.Context, had map[object.ID]string, began time.Time) ([]inventory.Entry, error) {
+	newer := slices.DeleteFunc(r.wantedEntries(), func(e inventory.Entry) bool { _, was := had[e.ID]; return was })
+	created, errs := make([]bool, len(newer)), make([]error, len(newer))
+	r.engine.eachAtOnce(len(newer), func(i int) { created[i], errs[i] = r.createdSince(ctx, newer[i], began) })
 	var out []inventory.Entry
-	for _, entry := range r.inventory.Entries {
-		if _, was := had[entry.ID]; was || !slices.Contains(wanted, entry.ID) {
-			continue
+	for i, entry := range newer {
+		if errs[i] != nil {
+			return nil, errs[i]
 		}
-		created, err := r.createdSince(ctx, entry, began)
-		if err != nil {
-			return nil, err
-		}
-		if created {
+		if created[i] {
 			out = append(out, entry)
 		}
 	}
 	return out, nil
+}
+
+// wantedEntries are the recorded objects that the revision names.
+func (r *appRun) wantedEntries() []inventory.Entry {
+	r.state.mu.Lock()
+	defer r.state.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(r.inventory.Entries), func(e inventory.Entry) bool { return !r.state.wanted[e.ID] })
 }
 
 // createdSince reports whether an object is there and was created at or after a time.

@@ -51,10 +51,7 @@ func (r *appRun) asks(o desired.Object) asker {
 // hasListed reports whether the inventory has named the object since the run began.
 func (r *appRun) hasListed(id object.ID) bool {
 	if r.listed == nil {
-		r.listed = map[object.ID]bool{}
-		for _, e := range r.inventory.Entries {
-			r.listed[e.ID] = true
-		}
+		r.listed = entryIDs(r.inventory.Entries)
 	}
 	return r.listed[id]
 }

@@ -124,7 +124,8 @@ func (r *appRun) pruneUnlessHeld(ctx context.Context, left []inventory.Entry) er
 	still := stillIn(r.inventory, left)
 	r.report.Notes = append(r.report.Notes, keptNotes(still, swept.kept)...)
 	if len(meant) == len(left) { // else some were not asked about
-		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" && !swept.isStillDue(e.ID) })
+		due := swept.stillDue()
+		still = slices.DeleteFunc(still, func(e inventory.Entry) bool { return swept.kept[e.ID].Counts == "" && !due[e.ID] })
 	}
 	r.report.Leaving = swept.leaving(still)
 	return err

@@ -58,44 +58,52 @@ func (s *pruneRun) take(c candidate) {
 	s.entries[c.ID], s.waves[c.ID], s.targets[c.ID] = c.entry, c.wave, c.target
 }
 
-// readEntry reads what is there under an entry of the inventory, and takes it in.
-func (s *pruneRun) readEntry(ctx context.Context, entry inventory.Entry) (decide.PruneCandidate, error) {
-	c, err := s.read(ctx, entry)
-	if err == nil {
-		s.take(c)
+// reading is what came of the read of an entry.
+type reading struct {
+	candidate
+	err error
+}
+
+// readEntries reads what is there under entries of the inventory, several at once, and takes in what was read. The results are in the order of the entries.
+func (s *pruneRun) readEntries(ctx context.Context, entries []inventory.Entry) []reading {
+	out := make([]reading, len(entries))
+	s.engine.eachAtOnce(len(entries), func(i int) { out[i].candidate, out[i].err = s.read(ctx, entries[i]) })
+	for _, r := range out {
+		if r.err == nil {
+			s.take(r.candidate)
+		}
 	}
-	return c.PruneCandidate, err
+	return out
 }
 
 // readCandidates takes in what the run is to judge. An entry whose kind is not served any more cannot be deleted, and stays in the inventory; so does one that
 // this app cannot read and another one names.
 func (s *pruneRun) readCandidates(ctx context.Context, entries []inventory.Entry) error {
-	read := make([]candidate, len(entries))
-	var g errgroup.Group
-	g.SetLimit(s.atOnce())
-	for i, entry := range entries {
-		g.Go(func() error {
-			var err error
-			read[i], err = s.read(ctx, entry)
-			if _, named := s.engine.namedBy(entry.ID, s.app); named || errors.Is(err, live.ErrUnknownKind) {
-				return nil
-			}
-			return err
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return err
-	}
-	for i, c := range read {
-		if c.ID == entries[i].ID { // else it was not read
-			s.take(c)
-			s.in.Gone = append(s.in.Gone, c.PruneCandidate)
+	for i, r := range s.readEntries(ctx, entries) {
+		_, named := s.engine.namedBy(entries[i].ID, s.app)
+		switch {
+		case r.err == nil:
+			s.in.Gone = append(s.in.Gone, r.PruneCandidate)
+		case named, errors.Is(r.err, live.ErrUnknownKind):
+		default:
+			return r.err
 		}
 	}
 	return nil
 }
 
-func (s *pruneRun) atOnce() int { return max(1, s.engine.ObjectsAtOnce) }
+// eachAtOnce calls a function for each of so many objects of an app, of as many of them at once as the engine reconciles, and returns when all calls have.
+func (e *Engine) eachAtOnce(n int, do func(i int)) {
+	var g errgroup.Group
+	g.SetLimit(max(1, e.ObjectsAtOnce))
+	for i := range n {
+		g.Go(func() error {
+			do(i)
+			return nil
+		})
+	}
+	_ = g.Wait() // the functions return no error
+}
 
 // deleteWave deletes objects in their order. Those of a kind that follow each other are deleted at once: what is of another kind may need them until it is
 // gone, as the app's account needs its RoleBindings.
@@ -137,17 +145,11 @@ func (f *pruneFailures) add(ctx context.Context, id object.ID, err error) {
 // deleteAlike deletes objects whose order does not matter. Each is written into the journal at once: the process may be killed before the others are deleted.
 func (s *pruneRun) deleteAlike(ctx context.Context, ids []object.ID, failed *pruneFailures) {
 	ends := make([]deletion, len(ids))
-	var g errgroup.Group
-	g.SetLimit(s.atOnce())
-	for i, id := range ids {
-		g.Go(func() error {
-			if ends[i] = s.delete(ctx, s.entries[id], s.targets[id]); ends[i].end == deletionDone {
-				s.notePruned(id)
-			}
-			return nil
-		})
-	}
-	_ = g.Wait() // the functions return no error: ends has them
+	s.engine.eachAtOnce(len(ids), func(i int) {
+		if ends[i] = s.delete(ctx, s.entries[ids[i]], s.targets[ids[i]]); ends[i].end == deletionDone {
+			s.notePruned(ids[i])
+		}
+	})
 	for i, id := range ids {
 		failed.add(ctx, id, s.takeEnd(id, ends[i]))
 	}

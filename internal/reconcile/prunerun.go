@@ -68,15 +68,13 @@ func (e *Engine) newPruneRun(a app.App, total int) *pruneRun {
 // stillThere returns those of the entries that are in the cluster, and ours. It writes nothing.
 func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Entry) ([]report.ListedObject, error) {
 	s := e.newPruneRun(a, len(left))
-	for _, entry := range left {
-		g, err := s.readEntry(ctx, entry)
-		if errors.Is(err, live.ErrUnknownKind) {
-			continue
+	for _, now := range s.readEntries(ctx, left) {
+		switch {
+		case now.err == nil:
+			s.in.Gone = append(s.in.Gone, now.PruneCandidate)
+		case !errors.Is(now.err, live.ErrUnknownKind):
+			return nil, &stageError{report.ClusterFailed, now.err}
 		}
-		if err != nil {
-			return nil, &stageError{report.ClusterFailed, err}
-		}
-		s.in.Gone = append(s.in.Gone, g)
 	}
 	s.kept = decide.PlanPrune(s.in).Keep
 	there := slices.DeleteFunc(slices.Clone(left), func(entry inventory.Entry) bool { return s.kept[entry.ID].Why == "" })
@@ -87,19 +85,22 @@ func (e *Engine) stillThere(ctx context.Context, a app.App, left []inventory.Ent
 // them, and what a run would do about them. It writes nothing. One that cannot be read is among the entries.
 func (e *Engine) PruneCandidates(ctx context.Context, a app.App, left []inventory.Entry) ([]object.ID, []string, decide.PrunePlan) {
 	s := e.newPruneRun(a, len(left))
-	unread := map[object.ID]bool{}
-	for _, entry := range left {
-		g, err := s.readEntry(ctx, entry)
-		unread[entry.ID] = err != nil
-		if err == nil {
-			s.in.Gone = append(s.in.Gone, g)
+	leaves := map[object.ID]bool{}
+	for i, now := range s.readEntries(ctx, left) {
+		if now.err == nil {
+			s.in.Gone = append(s.in.Gone, now.PruneCandidate)
+		} else {
+			leaves[left[i].ID] = true
 		}
 	}
 	plan := decide.PlanPrune(s.in)
+	for _, id := range plan.Delete {
+		leaves[id] = true
+	}
 	var ids []object.ID
 	var listed []report.ListedObject
 	for _, entry := range left {
-		if unread[entry.ID] || slices.Contains(plan.Delete, entry.ID) || plan.Keep[entry.ID].Counts == decide.Leaving {
+		if leaves[entry.ID] || plan.Keep[entry.ID].Counts == decide.Leaving {
 			ids, listed = append(ids, entry.ID), append(listed, report.ListedObject{ID: entry.ID})
 		}
 	}
@@ -155,18 +156,30 @@ func (s *pruneRun) isPassed(id object.ID) bool {
 	return s.engine.passToWaiting(id, s.app)
 }
 
-// isStillDue reports whether the object waits for approval, or for what is deleted before it.
-func (s *pruneRun) isStillDue(id object.ID) bool {
-	return (s.plan.Held != "" || s.order != awaitNothing) && slices.Contains(s.plan.Delete, id) && !s.hasDeleted(id)
-}
-
-func (s *pruneRun) hasDeleted(id object.ID) bool {
-	return slices.ContainsFunc(s.deleted, func(e inventory.Entry) bool { return e.ID == id })
+// stillDue are the objects that wait for approval, or for what is deleted before them.
+func (s *pruneRun) stillDue() map[object.ID]bool {
+	out := map[object.ID]bool{}
+	if s.plan.Held == "" && s.order == awaitNothing {
+		return out
+	}
+	for _, id := range s.rest() {
+		out[id] = true
+	}
+	return out
 }
 
 // rest is what the plan deletes and the run has not.
 func (s *pruneRun) rest() []object.ID {
-	return slices.DeleteFunc(slices.Clone(s.plan.Delete), s.hasDeleted)
+	deleted := entryIDs(s.deleted)
+	return slices.DeleteFunc(slices.Clone(s.plan.Delete), func(id object.ID) bool { return deleted[id] })
+}
+
+func entryIDs(entries []inventory.Entry) map[object.ID]bool {
+	out := make(map[object.ID]bool, len(entries))
+	for _, e := range entries {
+		out[e.ID] = true
+	}
+	return out
 }
 
 // recordWithin is how long a record that must not be lost is written on when the time of its run is over, or the process ends. No write outlives the lease.

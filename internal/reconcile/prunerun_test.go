@@ -13,6 +13,7 @@ import (
 
 	"github.com/truce-gitops/truce/internal/apply"
 	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
@@ -105,8 +106,8 @@ func TestWhatChangesInMidPruneIsJudgedAsBefore(t *testing.T) {
 	if len(saved.Entries) != 1 || saved.Entries[0].ID != stays.ID {
 		t.Errorf("the inventory has %v, want the one that stays", saved.Entries)
 	}
-	if why := run.kept[stays.ID].Why; why == "" || run.isStillDue(stays.ID) {
-		t.Errorf("it stays because of %q, and is still due: %t", why, run.isStillDue(stays.ID))
+	if why := run.kept[stays.ID].Why; why == "" || run.stillDue()[stays.ID] {
+		t.Errorf("it stays because of %q, and is still due: %t", why, run.stillDue()[stays.ID])
 	}
 }
 
@@ -352,5 +353,66 @@ func TestWhatIsKeptWaitsForNothing(t *testing.T) {
 	}
 	if r, err := run(kept); err != nil || len(r.inventory.Entries) != 1 || len(r.report.Leaving) != 1 || e.peers.anyWaits() {
 		t.Errorf("%v: the inventory has %v, %v is left; waits: %t", err, r.inventory.Entries, r.report.Leaving, e.peers.anyWaits())
+	}
+}
+
+// inPairs is a shelf whose reads end two by two.
+type inPairs struct {
+	*shelf
+	pair chan struct{}
+}
+
+func (p inPairs) Get(ctx context.Context, gvk object.GVK, id object.ID) (object.Object, error) {
+	select {
+	case p.pair <- struct{}{}:
+	case <-p.pair:
+	}
+	return p.shelf.Get(ctx, gvk, id)
+}
+
+// TestObjectsAreReadSeveralAtOnce also where nothing is deleted: a wait for hundreds looks at all of them in each run.
+func TestObjectsAreReadSeveralAtOnce(t *testing.T) {
+	for name, read := range map[string]func(*Engine, []inventory.Entry) error{
+		"what leaves, where nothing is written": func(e *Engine, all []inventory.Entry) error {
+			_, err := e.stillThere(t.Context(), pruned(), all)
+			return err
+		},
+		"a preview": func(e *Engine, all []inventory.Entry) error {
+			_, _, _ = e.PruneCandidates(t.Context(), pruned(), all)
+			return nil
+		},
+		"a wait for the end of what was deleted": func(e *Engine, all []inventory.Entry) error {
+			run := e.newPruneRun(pruned(), len(all))
+			run.entries = map[object.ID]inventory.Entry{all[0].ID: all[0], all[1].ID: all[1]}
+			return run.awaitGone(t.Context(), pruneWave{ids: []object.ID{all[0].ID, all[1].ID}})
+		},
+		"a deletion that waits for termination": func(e *Engine, all []inventory.Entry) error {
+			run := e.newPruneRun(pruned(), len(all))
+			run.deleted = all
+			_, err := run.stillTerminating(t.Context(), &inventory.Record{Entries: all})
+			return err
+		},
+		"an adoption": func(e *Engine, all []inventory.Entry) error {
+			r := &appRun{engine: e, access: tenancy.Access{Live: e.Live}}
+			return r.inherit(t.Context(), map[object.ID]string{all[0].ID: "v1", all[1].ID: "v1"})
+		},
+		"a cleanup": func(e *Engine, all []inventory.Entry) error {
+			r := &appRun{engine: e, access: tenancy.Access{Live: e.Live}, state: &appState{wanted: entryIDs(all)}, inventory: inventory.Record{Entries: all}}
+			_, err := r.createdIn(t.Context(), map[object.ID]string{}, time.Time{})
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, _ := newShelf()
+				all := []inventory.Entry{s.put("a", nil), s.put("b", nil)}
+				e := s.engine(s, 2)
+				e.Live = inPairs{s, make(chan struct{})}
+				e.Identities = ownIdentity{tenancy.Access{Live: e.Live, Writer: s}}
+				if err := read(e, all); err != nil {
+					t.Error(err)
+				}
+			})
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/hooks"
+	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -95,10 +96,14 @@ func (s *pruneRun) sameWave(a, b object.ID) bool {
 func (s *pruneRun) awaitGone(ctx context.Context, wave pruneWave) error {
 	var waits hooks.WaitErrors
 	until := s.limit.since
+	var entries []inventory.Entry
 	for _, id := range slices.Concat(wave.ids, wave.ending) {
-		now, err := s.readEntry(ctx, s.entries[id])
-		if err != nil && !errors.Is(err, live.ErrUnknownKind) {
-			return &stageError{report.PruneFailed, err}
+		entries = append(entries, s.entries[id])
+	}
+	for i, now := range s.readEntries(ctx, entries) {
+		id := entries[i].ID
+		if now.err != nil && !errors.Is(now.err, live.ErrUnknownKind) {
+			return &stageError{report.PruneFailed, now.err}
 		}
 		if now.Live == nil || now.Live.At("metadata", "deletionTimestamp") == nil {
 			continue

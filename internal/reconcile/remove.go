@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/truce-gitops/truce/internal/apply"
@@ -106,17 +107,17 @@ func (s *pruneRun) stillTerminating(ctx context.Context, saved *inventory.Record
 		}
 	}
 	var gone []object.ID
-	for _, entry := range s.deleted {
-		was := s.targets[entry.ID]
-		now, err := s.readEntry(ctx, entry)
-		if err != nil && !errors.Is(err, live.ErrUnknownKind) {
-			return nil, err
+	was := maps.Clone(s.targets)
+	for i, now := range s.readEntries(ctx, s.deleted) {
+		id := s.deleted[i].ID
+		if now.err != nil && !errors.Is(now.err, live.ErrUnknownKind) {
+			return nil, now.err
 		}
-		if now.Live == nil || now.Live.UID() != was.UID {
-			gone = append(gone, entry.ID)
+		if now.Live == nil || now.Live.UID() != was[id].UID {
+			gone = append(gone, id)
 			continue
 		}
-		awaited = append(awaited, s.targets[entry.ID])
+		awaited = append(awaited, s.targets[id])
 	}
 	for _, id := range gone {
 		s.engine.forgetMemory(id)

@@ -298,9 +298,8 @@ func listedEntries(entries []inventory.Entry) []report.ListedObject {
 
 // stillIn keeps those of the entries that the ledger has.
 func stillIn(ledger inventory.Record, entries []inventory.Entry) []inventory.Entry {
-	return slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool {
-		return !slices.ContainsFunc(ledger.Entries, func(l inventory.Entry) bool { return l.ID == e.ID })
-	})
+	has := entryIDs(ledger.Entries)
+	return slices.DeleteFunc(slices.Clone(entries), func(e inventory.Entry) bool { return !has[e.ID] })
 }
 
 // BeginSyncRequest says that an order is under way: the next run carries it out.
