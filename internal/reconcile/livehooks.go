@@ -21,8 +21,9 @@ func (r *appRun) observeHooks(ctx context.Context) {
 		return
 	}
 	if r.isRollout || r.requested || r.report.Hooks == nil {
-		if found, images, err := r.readRanHooks(ctx); err == nil {
-			r.report.Hooks, r.report.LiveImages = found, images
+		if left, err := r.readRanHooks(ctx); err == nil {
+			r.report.Hooks, r.report.LiveImages = left.there, left.images
+			r.forgetLeft(ctx, left.gone)
 		}
 	}
 	images := slices.DeleteFunc(slices.Clone(r.report.LiveImages), func(c overlay.Container) bool {
@@ -31,36 +32,58 @@ func (r *appRun) observeHooks(ctx context.Context) {
 	r.report.LiveImages = append(images, r.unappliedImages(ctx)...)
 }
 
-// readRanHooks returns the objects of hooks that are there and still the app's, never nil, and their images.
-func (r *appRun) readRanHooks(ctx context.Context) ([]report.Object, []overlay.Container, error) {
-	found, images := []report.Object{}, []overlay.Container(nil)
+// ranObjects are what hooks have left.
+type ranObjects struct {
+	there  []report.Object // that are still the app's, never nil
+	images []overlay.Container
+	gone   map[string]bool // which there is none of any more
+}
+
+// readRanHooks reads the objects of hooks.
+func (r *appRun) readRanHooks(ctx context.Context) (ranObjects, error) {
+	out := ranObjects{there: []report.Object{}, gone: map[string]bool{}}
 	ran := slices.DeleteFunc(ranHooks(r.inventory.Operation), r.isRecorded)
 	if len(ran) == 0 {
-		return found, nil, nil
+		return out, nil
 	}
 	served, err := r.engine.Version.Capabilities(ctx)
 	if err != nil {
-		return nil, nil, err
+		return out, err
 	}
-	for _, id := range ran {
-		gvk, known, err := servedAs(id, served)
-		if err != nil {
-			return nil, nil, err
+	kinds, found, errs := make([]object.GVK, len(ran)), make([]object.Object, len(ran)), make([]error, len(ran))
+	r.engine.eachAtOnce(len(ran), func(i int) {
+		known := false
+		if kinds[i], known, errs[i] = servedAs(ran[i], served); known {
+			found[i], errs[i] = r.access.Live.Get(ctx, kinds[i], ran[i])
 		}
-		if !known {
-			continue
-		}
-		now, err := r.access.Live.Get(ctx, gvk, id)
-		switch {
-		case errors.Is(err, live.ErrNotFound) || errors.Is(err, live.ErrUnknownKind):
+	})
+	for i, id := range ran {
+		switch err, now := errs[i], found[i]; {
+		case errors.Is(err, live.ErrNotFound):
+			out.gone[id.String()] = true
+		case errors.Is(err, live.ErrUnknownKind):
 		case err != nil:
-			return nil, nil, err
-		case isHookOf(r.app, now) && hasSyncMark(now):
-			found = append(found, report.Object{ID: id, Version: gvk.Version, Wave: optout.PlaceOf(now, r.app.Waves)})
-			images = append(images, imagesOf(gvk, now)...)
+			return out, err
+		case now != nil && isHookOf(r.app, now) && hasSyncMark(now):
+			out.there = append(out.there, report.Object{ID: id, Version: kinds[i].Version, Wave: optout.PlaceOf(now, r.app.Waves)})
+			out.images = append(out.images, imagesOf(kinds[i], now)...)
 		}
 	}
-	return found, images, nil
+	return out, nil
+}
+
+// forgetLeft takes what is gone out of what the record says that the hooks of earlier operations have left, so that no run reads it again. Only a run that
+// has come to its end has the newest record.
+func (r *appRun) forgetLeft(ctx context.Context, gone map[string]bool) {
+	next := r.inventory
+	next.Operation.Left = slices.DeleteFunc(slices.Clone(next.Operation.Left), func(id string) bool { return gone[id] })
+	if len(next.Operation.Left) == len(r.inventory.Operation.Left) || r.at != report.Observe || r.app.Policy.Mode != policy.Enforce || next.Unverified != "" {
+		return
+	}
+	r.inventory = next
+	if err := r.deferInventory(ctx, next); err != nil {
+		r.report.Notes = append(r.report.Notes, "what its hooks have left could not be recorded: "+r.redacted(err.Error()))
+	}
 }
 
 func hasSyncMark(o object.Object) bool {
