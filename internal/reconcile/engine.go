@@ -41,7 +41,7 @@ type Engine struct {
 	eras         int // how often the server's data went back
 
 	waiting   map[object.ID]waiters // by object that another app still holds
-	passing   map[object.ID]app.Key // by object that another app gets: the one whose inventory has it meanwhile, see passToWaiting
+	passing   map[passage]app.Key   // the app that was enqueued to get the object; zero for one that had it already
 	recorded  recordedOwners
 	listen    sync.Mutex
 	listeners map[chan struct{}]bool
@@ -63,7 +63,7 @@ func NewEngine(p Dependencies, q Queue) *Engine {
 		p.History = &live.History{}
 	}
 	e := &Engine{
-		Dependencies: p, queue: q, objects: map[object.ID]*managedObject{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]waiters{}, passing: map[object.ID]app.Key{},
+		Dependencies: p, queue: q, objects: map[object.ID]*managedObject{}, apps: map[app.Key]*appState{}, waiting: map[object.ID]waiters{}, passing: map[passage]app.Key{},
 		recorded: newRecordedOwners(),
 	}
 	e.UseClaims(NewClaims(claim.Builtin()))

@@ -158,9 +158,7 @@ func (e *Engine) claimObject(id object.ID, by asker, memory fight.Memory) (r, ta
 	}
 	if r == nil {
 		e.waitsNoMore(id, by.app)
-		if e.passing[id] == by.app {
-			delete(e.passing, id)
-		}
+		delete(e.passing, passage{id, by.app})
 		r = newManagedObject(id, by.app, memory)
 		r.hold = by.has()
 		e.objects[r.id] = r

@@ -83,8 +83,8 @@ func (e *Engine) PeerChanged(key app.Key) {
 	for _, waiter := range e.holders.take(key) {
 		e.queue.EnqueueApp(waiter)
 	}
-	for _, former := range e.takePassed() {
-		e.queue.EnqueueApp(former)
+	for _, other := range e.takePassed() {
+		e.queue.EnqueueApp(other)
 	}
 	e.handoverChanged(blocker{app: key})
 }

@@ -363,7 +363,7 @@ func (e *Engine) dropApp(key app.Key) map[object.ID]string {
 	s.mu.Unlock()
 	e.mu.Lock()
 	delete(e.apps, key)
-	maps.DeleteFunc(e.passing, func(_ object.ID, from app.Key) bool { return from == key })
+	maps.DeleteFunc(e.passing, func(p passage, _ app.Key) bool { return p.from == key })
 	e.mu.Unlock()
 	e.endRecordedOwner(key)
 	e.declareClaimants(key, nil)

@@ -52,18 +52,29 @@ func (e *Engine) endWaits(key app.Key, named map[object.ID]bool) {
 	}
 }
 
+// passage is an object that another app gets, or asks for, and that the inventory of the former one has meanwhile.
+type passage struct {
+	id   object.ID
+	from app.Key
+}
+
 // passToWaiting reports whether another app has an object that this one has released, or asked for it. Who asked is remembered until its next run. The
 // inventory of this app has the object until the other one has applied it, or no longer names it: that enqueues this app. An app that ends has none.
 func (e *Engine) passToWaiting(id object.ID, from app.Key) bool {
+	p, ends, to := passage{id, from}, from == app.Key{}, app.Key{}
 	e.mu.Lock()
 	next, rec := e.waiting[id], e.objects[id] // not this app's: it released its own when it registered
-	passed, known := len(next) > 0 || rec != nil, from != app.Key{} && e.passing[id] == from
-	if delete(e.passing, id); passed && from != (app.Key{}) && (rec == nil || !rec.isApplied()) {
-		e.passing[id] = from
+	passed := len(next) > 0 || rec != nil
+	if rec == nil && passed {
+		to = next[0].app
+	}
+	known := !ends && e.passing[p] == to
+	if delete(e.passing, p); passed && !ends && (rec == nil || !rec.isApplied()) {
+		e.passing[p] = to
 	}
 	e.mu.Unlock()
-	if passed && rec == nil && !known {
-		e.queue.EnqueueApp(next[0].app)
+	if to != (app.Key{}) && !known {
+		e.queue.EnqueueApp(to)
 	}
 	return passed
 }
@@ -82,16 +93,21 @@ func (e *Engine) namedBy(id object.ID, but app.Key) (app.Key, bool) {
 	return app.Key{}, false
 }
 
-// takePassed returns the apps whose inventories have objects that another one has applied by now, or that no other one names any more.
+// takePassed returns the apps whose inventories have objects that another one has applied by now, or that no other one names any more; and those that are the
+// next to get an object, since the one before them no longer names it.
 func (e *Engine) takePassed() []app.Key {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var out []app.Key
-	for id, from := range e.passing {
-		rec := e.objects[id]
-		if rec == nil && len(e.waiting[id]) == 0 || rec != nil && (rec.isApplied() || rec.ownedBy() == from) {
-			delete(e.passing, id)
-			out = append(out, from)
+	for p, to := range e.passing {
+		next, rec := e.waiting[p.id], e.objects[p.id]
+		switch {
+		case rec == nil && len(next) == 0, rec != nil && (rec.isApplied() || rec.ownedBy() == p.from):
+			delete(e.passing, p)
+			out = append(out, p.from)
+		case rec == nil && next[0].app != to:
+			e.passing[p] = next[0].app
+			out = append(out, next[0].app)
 		}
 	}
 	return out

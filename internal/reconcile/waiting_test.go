@@ -178,3 +178,50 @@ func TestWhatAnotherAppNamesFailsNoPrune(t *testing.T) {
 		t.Errorf("%v: deleted %v, the inventory has %v", err, s.deleted, saved.Entries)
 	}
 }
+
+// TestTheNextAppGetsAnObjectWhenTheOneBeforeItDoesNot: it was refused, and nothing else would enqueue it.
+func TestTheNextAppGetsAnObjectWhenTheOneBeforeItDoesNot(t *testing.T) {
+	key := func(name string) app.Key { return app.Key{Kind: "Kustomization", Namespace: "team", Name: name} }
+	enqueued := map[string]int{}
+	e := NewEngine(Dependencies{}, queueFuncs{app: func(key app.Key) { enqueued[key.Name]++ }})
+	claims(t, e, "former", shared())
+	claims(t, e, "second", shared())
+	claims(t, e, "third", shared())
+	claims(t, e, "former")
+	if !e.passToWaiting(shared(), key("former")) || enqueued["second"] != 1 || enqueued["third"] != 0 {
+		t.Fatalf("enqueued: %v", enqueued)
+	}
+	claims(t, e, "second")
+	for range 2 {
+		e.PeerChanged(key("second"))
+	}
+	if enqueued["third"] != 1 || enqueued["former"] != 0 {
+		t.Errorf("enqueued: %v", enqueued)
+	}
+}
+
+// TestEachInventoryThatHasAnObjectIsLookedAtAgain once an app has applied it, also where an app that had it in between ends.
+func TestEachInventoryThatHasAnObjectIsLookedAtAgain(t *testing.T) {
+	key := func(name string) app.Key { return app.Key{Kind: "Kustomization", Namespace: "team", Name: name} }
+	for ends, leave := range map[string]func(*Engine){
+		"it does not name it any more": func(e *Engine) { claims(t, e, "second"); e.passToWaiting(shared(), key("second")) },
+		"it is gone":                   func(e *Engine) { e.passAllToWaiting(e.dropApp(key("second"))) },
+	} {
+		t.Run(ends, func(t *testing.T) {
+			enqueued := map[string]int{}
+			e := NewEngine(Dependencies{}, queueFuncs{app: func(key app.Key) { enqueued[key.Name]++ }})
+			claims(t, e, "former", shared())
+			claims(t, e, "second", shared())
+			claims(t, e, "third", shared())
+			claims(t, e, "former")
+			e.passToWaiting(shared(), key("former"))
+			claims(t, e, "second", shared())
+			leave(e)
+			claims(t, e, "third", shared())
+			e.lookup(shared()).state.phase = applied
+			if e.PeerChanged(key("third")); enqueued["former"] != 1 {
+				t.Errorf("enqueued: %v", enqueued)
+			}
+		})
+	}
+}
