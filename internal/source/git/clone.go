@@ -262,19 +262,7 @@ func (t *fetchAttempt) resolve(ctx context.Context, want ref) (revision, error) 
 	case want.allowed != nil:
 		return t.bringVersion(ctx, want)
 	}
-	want, unmoved, err := t.poll(ctx, want)
-	if err != nil {
-		return revision{}, err
-	}
-	return want.eachName(func(one ref) (at revision, err error) {
-		if !unmoved {
-			err = t.suggest(ctx, one, t.get(ctx, one.name, oneCommit))
-		}
-		if err != nil {
-			return revision{}, err
-		}
-		return t.repo.peel(keptRef(one.name), one.show)
-	})
+	return t.bringNamed(ctx, want)
 }
 
 // bringVersion lists the tags, which protocol 2 does without the other references, and fetches only a tag that is new.

@@ -28,6 +28,27 @@ const sha1Digits = 40
 // uploadPack is git's own name for what serves fetches, in addresses and types.
 const uploadPack = "git-upload-pack"
 
+// bringNamed brings what a name leads to, unless it is here.
+func (t *fetchAttempt) bringNamed(ctx context.Context, want ref) (revision, error) {
+	want, unmoved, err := t.poll(ctx, want)
+	if err != nil {
+		return revision{}, err
+	}
+	hasNeither := t.asked != nil && want.orTag != ""
+	return want.eachName(func(one ref) (at revision, err error) {
+		switch {
+		case hasNeither:
+			err = t.suggest(ctx, one, refNotFound(one))
+		case !unmoved:
+			err = t.suggest(ctx, one, t.get(ctx, one.name, oneCommit))
+		}
+		if err != nil {
+			return revision{}, err
+		}
+		return t.repo.peel(keptRef(one.name), one.show)
+	})
+}
+
 // poll finds out which name of a reference the server has, and reports whether it is where the last fetch has found it: one small request
 // (gitprotocol-v2(5), ls-refs), and no process of git, where a fetch that finds nothing new takes three of each. Whatever else the server answers is left to a
 // fetch, which says what is wrong; and so is a clone whose files are not as the last fetch of this process has left them, which a fetch finds to be damaged.
