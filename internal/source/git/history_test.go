@@ -16,7 +16,7 @@ func TestHistoryTellsWhoTouchedALine(t *testing.T) {
 	for i := range 3 {
 		r.Commit(map[string]string{"other": strings.Repeat("x", i)}, "noise")
 	}
-	for form, way := range everyTransport(t, r) {
+	for form, way := range mainTransports(t, r) {
 		spec := way.spec(source.Ref{Any: "main"})
 		a := fetch(t, way.store, spec)
 		got, err := way.store.History(t.Context(), spec, git.Lines{Commit: a.Commit, File: "a.yaml", Lines: []int{1, 2}})
@@ -43,9 +43,7 @@ func TestHistoryTellsWhoTouchedALine(t *testing.T) {
 
 func TestHistoryGoesNoFurtherBackThanIsKnown(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "0\n"})
-	for range 310 {
-		r.Commit(map[string]string{"b": r.Head()}, "more")
-	}
+	r.Commits(310)
 	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
 	s, spec := newStore(t), source.Spec{URL: server.URL, Ref: source.Ref{Branch: "main"}}
 	a := fetch(t, s, spec)

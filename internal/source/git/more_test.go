@@ -79,16 +79,39 @@ func TestManyPacksAreFoldedIntoOne(t *testing.T) {
 	}
 	defer s.Close()
 	first := fetch(t, s, mainOf(server.URL))
-	for i := range 52 {
-		r.Commit(map[string]string{"a": fmt.Sprint(i), "b": fmt.Sprint(i)}, "next")
-		fetch(t, s, mainOf(server.URL))
-	}
+	second := r.Commit(map[string]string{"a": "1", "b": "1"}, "next")
+	fetch(t, s, mainOf(server.URL))
+	copyPacks(t, onlyClone(t, dir), 50) // as that many fetches leave them
+	r.Commit(map[string]string{"a": "2"}, "newest")
+	newest := fetch(t, s, mainOf(server.URL))
 	packs, err := filepath.Glob(filepath.Join(dir, "clones/*/objects/pack/*.pack"))
 	if err != nil || len(packs) > 10 {
 		t.Errorf("%d packs, %v", len(packs), err)
 	}
 	if got, err := fs.ReadFile(first.Files, "a"); err != nil || string(got) != "0" {
 		t.Errorf("the first tree: %q, %v", got, err)
+	}
+	if got, err := fs.ReadFile(newest.Files, "a"); err != nil || string(got) != "2" {
+		t.Errorf("the newest tree: %q, %v", got, err)
+	}
+	if got := fetch(t, s, source.Spec{URL: server.URL, Ref: source.Ref{Commit: second}}); got.Commit != second {
+		t.Errorf("the commit between: %s", got.Revision)
+	}
+}
+
+// copyPacks has a clone hold so many packs more.
+func copyPacks(t *testing.T, clone string, count int) {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(clone, "objects/pack/*.pack"))
+	if err != nil || len(found) == 0 {
+		t.Fatal(found, err)
+	}
+	for n := range count {
+		for _, kind := range []string{".pack", ".idx"} {
+			data, err := os.ReadFile(strings.TrimSuffix(found[0], ".pack") + kind)
+			must(t, err)
+			must(t, os.WriteFile(filepath.Join(filepath.Dir(found[0]), fmt.Sprintf("pack-%040d%s", n, kind)), data, 0o400))
+		}
 	}
 }
 

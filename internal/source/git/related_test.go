@@ -11,7 +11,7 @@ import (
 // TestAnUnrelatedHistoryIsRecognised: a force-push is related where it shares an ancestor, in every transport.
 func TestAnUnrelatedHistoryIsRecognised(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "1\n"})
-	for form, way := range everyTransport(t, r) {
+	for form, way := range mainTransports(t, r) {
 		spec := way.spec(source.Ref{Any: "main"}) // as an Application names it
 		ask := func(was, is, what string, want bool) {
 			t.Helper()
@@ -34,9 +34,7 @@ func TestAnUnrelatedHistoryIsRecognised(t *testing.T) {
 func TestAHistoryThatIsNotKnownToItsRootIsNotCalledUnrelated(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "0\n"})
 	first := r.Head()
-	for range 310 {
-		r.Commit(map[string]string{"b": r.Head()}, "more")
-	}
+	r.Commits(310)
 	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
 	s, spec := newStore(t), source.Spec{URL: server.URL, Ref: source.Ref{Branch: "main"}}
 	a := fetch(t, s, spec)

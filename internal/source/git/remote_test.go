@@ -23,13 +23,12 @@ import (
 
 func TestAPollFollowsTheBranchWhereverItGoes(t *testing.T) {
 	r := gittest.New(t, map[string]string{"a": "1"})
-	for form, way := range everyTransport(t, r) {
+	for form, way := range mainTransports(t, r) {
 		r.ForcePush(map[string]string{"a": "1"}, "start")
 		spec := way.spec(source.Ref{Branch: "main"})
 		first := fetch(t, way.store, spec)
-		for range 3 {
-			r.Commit(map[string]string{"a": "2"}, "next")
-		}
+		r.Commits(2)
+		r.Commit(map[string]string{"a": "2"}, "next")
 		second := fetch(t, way.store, spec)
 		r.ForcePush(map[string]string{"a": "forced"}, "forced")
 		third := fetch(t, way.store, spec)
@@ -57,9 +56,12 @@ func TestAPollWithoutNewsTransfersLittle(t *testing.T) {
 		files[fmt.Sprintf("dir%d/file%d.yaml", i%20, i)] = strings.Repeat(strconv.Itoa(i*7919), 200)
 	}
 	r := gittest.New(t, files)
+	var packed strings.Builder
+	head := r.Head()
 	for i := range 300 {
-		r.Git("update-ref", fmt.Sprintf("refs/heads/branch-with-a-rather-long-name-%d", i), "main")
+		fmt.Fprintf(&packed, "%s refs/heads/branch-with-a-rather-long-name-%03d\n", head, i)
 	}
+	must(t, os.WriteFile(filepath.Join(r.Dir, "packed-refs"), []byte(packed.String()), 0o600))
 	r.Tag("v1.0.0", "")
 	server := gittest.ServeHTTP(t, r, gittest.HTTPOptions{})
 	s := newStore(t)
@@ -254,9 +256,8 @@ func TestAKilledFetchLeavesNothingBehind(t *testing.T) {
 }
 
 func TestARepositoryThatVanishesIsAnError(t *testing.T) {
-	for form := range everyTransport(t, gittest.New(t, map[string]string{"a": "1"})) {
-		r := gittest.New(t, map[string]string{"a": "1"})
-		way := everyTransport(t, r)[form]
+	r := gittest.New(t, map[string]string{"a": "1"})
+	for form, way := range mainTransports(t, r) {
 		spec := way.spec(source.Ref{Branch: "main"})
 		before := fetch(t, way.store, spec)
 		if err := os.Rename(r.Dir, r.Dir+".gone"); err != nil {

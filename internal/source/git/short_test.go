@@ -24,7 +24,7 @@ func TestACommitIsFoundByItsFirstDigits(t *testing.T) {
 	last := r.Commit(map[string]string{"v": "4"}, "last")
 	named := r.Head()
 	r.Branch(first[:9], named)
-	ways := everyTransport(t, r)
+	ways := mainTransports(t, r)
 	for name, c := range map[string]struct{ short, want string }{
 		"an earlier commit":     {first[:7], "sha1:" + first},
 		"more digits":           {first[:20], "sha1:" + first},
@@ -34,6 +34,9 @@ func TestACommitIsFoundByItsFirstDigits(t *testing.T) {
 		"a branch of that name": {first[:9], first[:9] + "@sha1:" + named},
 	} {
 		for form, way := range ways {
+			if form == "ssh" && name != "of a tag alone" {
+				continue // it is a fetch like that over HTTP
+			}
 			if a := fetch(t, way.store, way.spec(source.Ref{Any: c.short})); a.Revision != c.want {
 				t.Errorf("%s, %s: revision %s, want %s", name, form, a.Revision, c.want)
 			}
@@ -85,7 +88,7 @@ func TestDigitsOfSeveralCommitsAreRefused(t *testing.T) {
 		}
 		r.Branch(fmt.Sprint("twin", i), r.Git("hash-object", "-t", "commit", "-w", file))
 	}
-	for form, way := range everyTransport(t, r) {
+	for form, way := range mainTransports(t, r) {
 		if text := refused(t, way.store, way.spec(source.Ref{Any: short}), source.RefInvalid); !strings.Contains(text, short+" is ambiguous") {
 			t.Errorf("%s: %s", form, text)
 		}

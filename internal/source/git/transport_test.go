@@ -17,6 +17,14 @@ type way struct {
 
 func (w way) spec(r source.Ref) source.Spec { return source.Spec{URL: w.url, Ref: r, Auth: w.auth} }
 
+// mainTransports are those in which a fetch differs: HTTPS is HTTP by another connection.
+func mainTransports(t testing.TB, r *gittest.Repo) map[string]way {
+	t.Helper()
+	ways := everyTransport(t, r)
+	delete(ways, "https")
+	return ways
+}
+
 // everyTransport reaches r by each, each time with an empty store.
 func everyTransport(t testing.TB, r *gittest.Repo) map[string]way {
 	t.Helper()

@@ -79,6 +79,21 @@ func (r *Repo) CommitTo(branch string, files map[string]string, message string) 
 	return r.change(branch, message, writes(files))
 }
 
+// Commits writes that many commits over main, in one process, each of which changes the file "count", and returns the hash of the last one.
+func (r *Repo) Commits(count int) string {
+	r.t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ref := "refs/heads/" + Main
+	var in strings.Builder
+	parent := r.parent(ref)
+	for n := range count {
+		in.WriteString(r.nextCommit(ref, parent, fmt.Sprint("count ", n), writes(map[string]string{"count": fmt.Sprint(n)})))
+		parent = "" // git goes on from the commit before
+	}
+	return r.runImport(in.String())
+}
+
 // Remove removes files or directories from main.
 func (r *Repo) Remove(paths ...string) string {
 	r.t.Helper()
@@ -168,15 +183,25 @@ func (r *Repo) change(branch, message, changes string) string {
 // importCommit writes one commit with git fast-import: one process, whatever the number of files.
 func (r *Repo) importCommit(ref, parent, message, changes string) string {
 	r.t.Helper()
+	return r.runImport(r.nextCommit(ref, parent, message, changes))
+}
+
+// nextCommit is a commit as git fast-import reads it.
+func (r *Repo) nextCommit(ref, parent, message, changes string) string {
 	r.commits++
 	var in strings.Builder
 	fmt.Fprintf(&in, "commit %s\nmark :1\ncommitter Gittest <gittest@example.com> %d +0000\n%s", ref, 1_700_000_000+60*r.commits, data(message))
 	if parent != "" {
 		fmt.Fprintf(&in, "from %s^0\n", parent)
 	}
-	in.WriteString(changes)
-	in.WriteString("\nget-mark :1\n")
-	return r.run(in.String(), "fast-import", "--quiet", "--force", "--cat-blob-fd=1")
+	in.WriteString(changes + "\n")
+	return in.String()
+}
+
+// runImport writes the commits, and returns the hash of the last one.
+func (r *Repo) runImport(commits string) string {
+	r.t.Helper()
+	return r.run(commits+"get-mark :1\n", "fast-import", "--quiet", "--force", "--cat-blob-fd=1")
 }
 
 // parent is ref where it exists, else "".

@@ -36,5 +36,8 @@ func TestCommitsBuildOnEachOther(t *testing.T) {
 	if got := r.Git("rev-list", "main"); got != forced {
 		t.Errorf("history after a forced push: %q, want %q", got, forced)
 	}
+	if last := r.Commits(3); r.Git("rev-list", "--count", "main") != "4" || last != r.Head() || r.Git("show", "main:only") != "this" || r.Git("show", "main~1:count") != "1" {
+		t.Errorf("several commits: %s", r.Git("log", "--name-status", "main"))
+	}
 	r.Git("fsck", "--strict")
 }
