@@ -12,6 +12,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -200,7 +201,7 @@ func (r *repository) storeIndex(ctx context.Context, packs *pack.Store, answer *
 	}
 	defer w.Discard()
 	sum := newIndexSum()
-	if err := w.Add(ctx, indexFile, tree.Regular, reading{answer.Body, sum}); err != nil {
+	if err := w.Add(ctx, indexFile, tree.Regular, io.TeeReader(answer.Body, sum)); err != nil {
 		return fmt.Errorf("fetch the index: %w", err)
 	}
 	revision, content := sum.revision(), sum.content()

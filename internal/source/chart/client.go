@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -113,17 +112,4 @@ func (r *repository) send(ctx context.Context, at *url.URL, header http.Header, 
 		q.SetBasicAuth(a.Username, a.Password)
 	}
 	return r.own.Do(q)
-}
-
-// reading sums up what is read.
-type reading struct {
-	from io.Reader
-	sum  io.Writer
-}
-
-// Read implements io.Reader.
-func (r reading) Read(p []byte) (int, error) {
-	n, err := r.from.Read(p)
-	_, _ = r.sum.Write(p[:n]) // a hash
-	return n, err
 }
