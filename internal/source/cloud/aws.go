@@ -51,14 +51,11 @@ func (c Credential) signingKeys() sigv4.Credentials {
 
 // AWS returns keys that sign requests in a region; empty where it is not known.
 func (e *Exchange) AWS(ctx context.Context, id identity, region string) (sigv4.Credentials, error) {
-	s, err := e.subjectOf(ctx, id)
-	if err == nil {
-		var got Credential
-		if got, err = e.awsKeys(ctx, s, region); err == nil {
-			return got.signingKeys(), nil
-		}
+	got, err := askAsIdentity(ctx, e, id, func(s subject) (Credential, error) { return e.awsKeys(ctx, s, region) })
+	if err != nil {
+		return sigv4.Credentials{}, err
 	}
-	return sigv4.Credentials{}, aboutIdentity(ctx, s.Identity, err)
+	return got.signingKeys(), nil
 }
 
 func (e *Exchange) awsKeys(ctx context.Context, s subject, region string) (Credential, error) {

@@ -220,10 +220,6 @@ func (e *Exchange) BlobToken(ctx context.Context, id identity, host string) (str
 	if !isListedHost(host, blobHosts...) {
 		return "", aboutIdentity(ctx, id, fmt.Errorf("%.100q is no storage of Azure: want ACCOUNT.blob.core.windows.net", host))
 	}
-	s, err := e.subjectOf(ctx, id)
-	if err != nil {
-		return "", aboutIdentity(ctx, s.Identity, err)
-	}
-	got, err := e.azureToken(ctx, s, storageScope)
-	return got.Token, aboutIdentity(ctx, s.Identity, err)
+	got, err := askAsIdentity(ctx, e, id, func(s subject) (Credential, error) { return e.azureToken(ctx, s, storageScope) })
+	return got.Token, err
 }

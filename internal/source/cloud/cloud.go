@@ -212,34 +212,38 @@ func (s subject) key(annotations ...string) []string {
 
 // Registry returns the user and the password of a registry, HOST or HOST:PORT.
 func (e *Exchange) Registry(ctx context.Context, id identity, host string) (Credential, error) {
-	s, err := e.subjectOf(ctx, id)
-	var out Credential
-	switch {
-	case err != nil:
-	case id.Cloud == provider.AWS:
-		out, err = e.ecrLogin(ctx, s, host)
-	case id.Cloud == provider.Azure:
-		out, err = e.acrLogin(ctx, s, host)
-	case id.Cloud == provider.GCP:
-		out, err = e.gcrLogin(ctx, s, host)
-	default:
-		err = fmt.Errorf("%q is no cloud", id.Cloud)
-	}
-	return out, aboutIdentity(ctx, s.Identity, err)
+	return askAsIdentity(ctx, e, id, func(s subject) (Credential, error) {
+		switch id.Cloud {
+		case provider.AWS:
+			return e.ecrLogin(ctx, s, host)
+		case provider.Azure:
+			return e.acrLogin(ctx, s, host)
+		case provider.GCP:
+			return e.gcrLogin(ctx, s, host)
+		}
+		return Credential{}, fmt.Errorf("%q is no cloud", id.Cloud)
+	})
 }
 
 // Git returns what a Git repository is read with: a token, or a user and a password.
 func (e *Exchange) Git(ctx context.Context, id identity, url string) (Credential, error) {
+	return askAsIdentity(ctx, e, id, func(s subject) (Credential, error) {
+		switch id.Cloud {
+		case provider.AWS:
+			return e.codeCommit(ctx, s, url)
+		case provider.Azure:
+			return e.devOps(ctx, s, url)
+		}
+		return Credential{}, fmt.Errorf("no Git repositories of %s are known", id.Cloud.Name())
+	})
+}
+
+// askAsIdentity asks a cloud for something in the name of an identity. An error names the identity.
+func askAsIdentity[T any](ctx context.Context, e *Exchange, id identity, ask func(subject) (T, error)) (T, error) {
 	s, err := e.subjectOf(ctx, id)
-	var out Credential
-	switch {
-	case err != nil:
-	case id.Cloud == provider.AWS:
-		out, err = e.codeCommit(ctx, s, url)
-	case id.Cloud == provider.Azure:
-		out, err = e.devOps(ctx, s, url)
-	default:
-		err = fmt.Errorf("no Git repositories of %s are known", id.Cloud.Name())
+	var out T
+	if err == nil {
+		out, err = ask(s)
 	}
 	return out, aboutIdentity(ctx, s.Identity, err)
 }

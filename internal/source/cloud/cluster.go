@@ -56,11 +56,7 @@ func (e *Exchange) management() string {
 
 // Locate completes what is known of a cluster. With the controller's own identity the address must be one that the cloud names: its tokens go there.
 func (e *Exchange) Locate(ctx context.Context, id identity, c Cluster) (Cluster, error) {
-	s, err := e.subjectOf(ctx, id)
-	if err == nil {
-		c, err = e.locate(ctx, s, c)
-	}
-	return c, aboutIdentity(ctx, s.Identity, err)
+	return askAsIdentity(ctx, e, id, func(s subject) (Cluster, error) { return e.locate(ctx, s, c) })
 }
 
 func (e *Exchange) locate(ctx context.Context, s subject, c Cluster) (Cluster, error) {
@@ -230,18 +226,16 @@ func parseUserCredential(data []byte) (Credential, error) {
 
 // ClusterToken returns the token by which an identity is known to a cluster.
 func (e *Exchange) ClusterToken(ctx context.Context, id identity, name string) (string, error) {
-	s, err := e.subjectOf(ctx, id)
-	var got Credential
-	switch {
-	case err != nil:
-	case id.Cloud == provider.AWS:
-		got, err = e.kept(ctx, append(s.key(roleAnnotation), "eks", name), eksToken{s, name})
-	case id.Cloud == provider.Azure:
-		got, err = e.azureToken(ctx, s, aksScope)
-	default:
-		got, err = e.googleToken(ctx, s)
-	}
-	return got.Token, aboutIdentity(ctx, s.Identity, err)
+	got, err := askAsIdentity(ctx, e, id, func(s subject) (Credential, error) {
+		switch id.Cloud {
+		case provider.AWS:
+			return e.kept(ctx, append(s.key(roleAnnotation), "eks", name), eksToken{s, name})
+		case provider.Azure:
+			return e.azureToken(ctx, s, aksScope)
+		}
+		return e.googleToken(ctx, s)
+	})
+	return got.Token, err
 }
 
 // eksToken is the request for a token of EKS: the URL of a request to STS that is signed for the cluster, and that the cluster sends.

@@ -7,10 +7,6 @@ const eventHubsScope = "https://eventhubs.azure.net/.default"
 
 // EventHubsToken returns a token for the event hubs of Azure.
 func (e *Exchange) EventHubsToken(ctx context.Context, id identity) (string, error) {
-	s, err := e.subjectOf(ctx, id)
-	if err != nil {
-		return "", aboutIdentity(ctx, s.Identity, err)
-	}
-	got, err := e.azureToken(ctx, s, eventHubsScope)
-	return got.Token, aboutIdentity(ctx, s.Identity, err)
+	got, err := askAsIdentity(ctx, e, id, func(s subject) (Credential, error) { return e.azureToken(ctx, s, eventHubsScope) })
+	return got.Token, err
 }

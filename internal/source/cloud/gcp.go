@@ -40,12 +40,8 @@ const (
 
 // GoogleToken returns a token for the APIs of Google Cloud.
 func (e *Exchange) GoogleToken(ctx context.Context, id identity) (string, error) {
-	s, err := e.subjectOf(ctx, id)
-	if err != nil {
-		return "", aboutIdentity(ctx, s.Identity, err)
-	}
-	got, err := e.googleToken(ctx, s)
-	return got.Token, aboutIdentity(ctx, s.Identity, err)
+	got, err := askAsIdentity(ctx, e, id, func(s subject) (Credential, error) { return e.googleToken(ctx, s) })
+	return got.Token, err
 }
 
 // GoogleStorage is the URL of the storage of Google Cloud.
