@@ -1,6 +1,7 @@
 package hooks
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -40,17 +41,17 @@ func withTrouble(why, cause string) string {
 	return why + ": " + cause
 }
 
-// hasEnded reports whether a Job or a Pod has finished, and why it has failed; of other objects whether they are healthy. As in Helm they need not be
-// where there is nothing to judge them by.
+// hasEnded reports whether a Job has finished, and why it has failed; of other objects whether they are healthy, a Pod as well. As in Helm they need not
+// be where there is nothing to judge them by, and a Pod has to finish.
 func hasEnded(o object.Object, as health.Assessor) (done bool, failed string) {
 	switch gvk := o.GVK(); {
 	case gvk.Group == "batch" && gvk.Kind == "Job":
 		if c := health.Condition(o, "Failed"); c != nil && c.StringAt("status") == "True" {
-			return true, withTrouble(c.StringAt("reason"), c.StringAt("message"))
+			return true, withTrouble(cmp.Or(c.StringAt("reason"), "it failed"), c.StringAt("message"))
 		}
 		c := health.Condition(o, "Complete")
 		return c != nil && c.StringAt("status") == "True", ""
-	case gvk.Group == "" && gvk.Kind == "Pod":
+	case as == nil && gvk.Group == "" && gvk.Kind == "Pod":
 		if o.StringAt("status", "phase") == "Failed" {
 			return true, withTrouble("it failed", withTrouble(o.StringAt("status", "reason"), o.StringAt("status", "message")))
 		}
@@ -62,6 +63,11 @@ func hasEnded(o object.Object, as health.Assessor) (done bool, failed string) {
 	switch now := as.Assess(o); now.Code {
 	case health.Degraded:
 		return true, withTrouble("it is Degraded", now.Message)
+	case health.Unknown: // of a custom resource Argo CD has no rule that could fail
+		if object.IsBuiltIn(o.GVK().Group) {
+			return true, withTrouble("its health is Unknown", now.Message)
+		}
+		return true, ""
 	case health.Progressing, health.Suspended, health.Missing:
 		return false, ""
 	default:
