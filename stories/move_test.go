@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/truce-gitops/truce/internal/model/policy"
+	"github.com/truce-gitops/truce/internal/testing/kubetest"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -98,4 +99,33 @@ func TestAnObjectStaysWithTheAppThatNamedItFirstAfterARestart(t *testing.T) {
 	w.repo.Remove("one/shared.yaml")
 	w.await(shared, func(o *unstructured.Unstructured) bool { return value(o, "k") == "two" })
 	w.ready("two")
+}
+
+// TestAnObjectMovesToAnAppThatItsFormerOneDependsOn: the former one waits until that app is ready, which it is when it has the object. After a restart too.
+func TestAnObjectMovesToAnAppThatItsFormerOneDependsOn(t *testing.T) {
+	w := offWorld(t, configMaps("one", "moves", "later", "a")+configMaps("two", "b"))
+	stop := w.start(policy.Policy{})
+	w.app("two", "./two", defaultSpec)
+	w.app("one", "./one", defaultSpec+"\ndependsOn: [{name: two}]")
+	w.ready("one")
+	moves, later := w.Watch(t, configmaps, w.ns, "moves"), w.Watch(t, configmaps, w.ns, "later")
+	w.repo.Move("one/moves.yaml", "two/moves.yaml")
+	w.ready("two")
+	w.ready("one")
+	stop()
+	w.repo.Move("one/later.yaml", "two/later.yaml")
+	w.start(policy.Policy{})
+	t.Cleanup(w.removeApps)
+	w.ready("two")
+	w.ready("one")
+	for name, r := range map[string]*kubetest.Recorder{"moves": moves, "later": later} {
+		w.await(r, func(o *unstructured.Unstructured) bool {
+			return strings.HasSuffix(o.GetLabels()["truce.dev/part-of"], "two")
+		})
+		for _, v := range r.Values() {
+			if v.Object.GetUID() != r.Values()[0].Object.GetUID() {
+				t.Errorf("%s was deleted on the way", name)
+			}
+		}
+	}
 }

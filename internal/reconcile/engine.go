@@ -96,6 +96,7 @@ type appState struct {
 	leavesSince  time.Time
 	admitted     string           // the revision and generation at which the dependencies were ready last (admittedKey); empty for none in this process
 	announced    string           // those at which the app, waiting for its dependencies, asked for its objects last
+	released     string           // the same, and which objects other apps asked for, when it released those that it did not name any more
 	syncRequest  string           // the token of the newest order that a run was about; empty for none in this process
 	variables    *variables.Set   // of the newest render; nil for none
 	chart        *release.Request // the same, of objects of a chart

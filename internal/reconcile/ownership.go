@@ -24,6 +24,7 @@ func (r *appRun) claimObjects(ctx context.Context) error {
 	if err == nil {
 		r.engine.endWaits(r.app.Key, namesOf(r.set))
 		r.engine.endRecordedOwner(r.app.Key)
+		r.engine.askOwners(r.app.Key)
 	}
 	r.engine.refreshRivals(before, r.engine.sharedObjects(r.app.Key))
 	for _, other := range taken { // its app reports that it has lost it; when the reconcile under way has ended, that app writes nothing more

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/render/desired"
+	"github.com/truce-gitops/truce/internal/report"
 )
 
 // recalls is a store of memories that answers by a function.
@@ -221,6 +222,43 @@ func TestEachInventoryThatHasAnObjectIsLookedAtAgain(t *testing.T) {
 			e.lookup(shared()).state.phase = applied
 			if e.PeerChanged(key("third")); enqueued["former"] != 1 {
 				t.Errorf("enqueued: %v", enqueued)
+			}
+		})
+	}
+}
+
+// TestAnAppThatWaitsForItsDependenciesReleasesWhatItDoesNotNameAnyMore to an app that asks for it, which may be one that it depends on: in this process and after
+// a restart.
+func TestAnAppThatWaitsForItsDependenciesReleasesWhatItDoesNotNameAnyMore(t *testing.T) {
+	key := func(name string) app.Key { return app.Key{Kind: "Kustomization", Namespace: "team", Name: name} }
+	stays := object.ID{Kind: "ConfigMap", Namespace: "team", Name: "stays"}
+	for name, owns := range map[string]func(*Engine){
+		"it has registered it": func(e *Engine) { claims(t, e, "former", shared(), stays) },
+		"its inventory has it": func(e *Engine) {
+			e.recorded[key("former")] = map[object.ID]bool{shared(): true, stays: true}
+			e.Apps = &inCluster{key("former"), key("next")}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			enqueued := map[string]int{}
+			e := NewEngine(Dependencies{}, queueFuncs{app: func(key app.Key) { enqueued[key.Name]++ }})
+			owns(e)
+			e.state(key("former")).report.Stage = report.Depend
+			claims(t, e, "next", shared(), stays)
+			if enqueued["former"] != 1 {
+				t.Errorf("enqueued: %v", enqueued)
+			}
+			asked := e.askedOf(key("former"))
+			registers(e, "former").releaseAsked(asked, map[object.ID]bool{stays: true})
+			if len(asked) != 2 || enqueued["next"] != 1 {
+				t.Errorf("asked for is %v, enqueued: %v", asked, enqueued)
+			}
+			claims(t, e, "next", shared(), stays)
+			if rec := e.lookup(shared()); rec == nil || rec.ownedBy() != key("next") {
+				t.Error("the app that asks for it has not got it")
+			}
+			if rec := e.lookup(stays); rec != nil && rec.ownedBy() == key("next") {
+				t.Error("it has got what the other one names still")
 			}
 		})
 	}
