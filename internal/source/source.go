@@ -11,6 +11,7 @@ import (
 	"context"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/provider"
@@ -184,6 +185,16 @@ func (a Auth) SecretUser() string {
 		return ""
 	}
 	return a.Username
+}
+
+// Credentials are those that no message may have, some of them empty, beside SecretUser.
+func (a Auth) Credentials() []string {
+	out := []string{a.Password, a.BearerToken, a.RefreshToken, a.ClientKey, a.Identity, a.IdentityPassword, a.AppKey, a.Proxy}
+	if proxy, err := url.Parse(a.Proxy); err == nil {
+		password, _ := proxy.User.Password()
+		out = append(out, password)
+	}
+	return out
 }
 
 // String hides every field.

@@ -35,7 +35,7 @@ func aboutObject(key string, err error) error {
 // explain makes a source.Error, in which the server's words are few and marked as such.
 func explain(bounded, ctx context.Context, spec source.Spec, err error) error {
 	a, user := spec.Auth, spec.Bucket.User
-	secrets := redact.KnownOf(a.Password, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy), user.Password, user.ClientKey)
+	secrets := redact.KnownOf(append(a.Credentials(), user.Credentials()...)...)
 	as := source.Error{Op: "fetch", Subject: "bucket " + spec.Bucket.Name + " of " + spec.URL, Reason: source.BucketFailed, Err: err}
 	return transport.Explain(bounded, ctx, as, plainWords(err, spec, secrets), secrets)
 }

@@ -16,7 +16,7 @@ import (
 // explain makes a source.Error. What is wrong with an archive is a failure of the chart.
 func explain(bounded, ctx context.Context, spec source.Spec, err error) error {
 	a := spec.Auth
-	secrets := redact.KnownOf(a.SecretUser(), a.Password, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy))
+	secrets := redact.KnownOf(append(a.Credentials(), a.SecretUser())...)
 	as := source.Error{Op: "fetch", Subject: subjectOf(spec), Reason: source.RepositoryFailed, Err: err}
 	if spec.Chart.Name != "" {
 		as.Reason = source.ChartPull

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"unicode"
 
@@ -198,11 +197,7 @@ func (r refusal) words(a address, auth source.Auth) string {
 // secretsOf are the credentials of a source. The user of an HTTP URL may be a token.
 func secretsOf(a address, auth source.Auth) redact.Known {
 	_, sent, _ := strings.Cut(authorization(auth), " ")
-	values := []string{a.password, auth.Password, auth.BearerToken, auth.ClientKey, auth.Identity, auth.IdentityPassword, sent, auth.Proxy, auth.AppKey}
-	if proxy, err := url.Parse(auth.Proxy); err == nil {
-		password, _ := proxy.User.Password()
-		values = append(values, password)
-	}
+	values := append(auth.Credentials(), a.password, sent)
 	if a.scheme != "ssh" && a.password == "" {
 		values = append(values, a.user)
 	}

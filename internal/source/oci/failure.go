@@ -53,7 +53,7 @@ func isUnreachable(err error) bool {
 // explain makes a source.Error, in which the server's words are few and marked as such.
 func (s *Store) explain(bounded, ctx context.Context, spec source.Spec, err error) error {
 	a := spec.Auth
-	secrets := redact.KnownOf(a.SecretUser(), a.Password, a.BearerToken, a.RefreshToken, a.ClientKey, a.Proxy, transport.ProxyPassword(a.Proxy))
+	secrets := redact.KnownOf(append(a.Credentials(), a.SecretUser())...)
 	as := source.Error{Op: "fetch", Subject: spec.URL, Reason: source.PullFailed, Err: err}
 	var answer *errcode.ErrorResponse
 	as.Rejected = errors.As(err, &answer) && answer.StatusCode == http.StatusUnauthorized && isGiven(a)

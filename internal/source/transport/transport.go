@@ -263,13 +263,3 @@ func addressesOf(ctx context.Context, host string) ([]netip.Addr, error) {
 	}
 	return net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 }
-
-// ProxyPassword returns the password in the address of a proxy, which no message may have; empty for none.
-func ProxyPassword(proxy string) string {
-	u, err := url.Parse(proxy)
-	if err != nil || u.User == nil {
-		return ""
-	}
-	password, _ := u.User.Password()
-	return password
-}
