@@ -42,11 +42,7 @@ type clone struct {
 	removed     bool          // the caller that has the turn must begin with another clone
 }
 
-// clone returns the clone of an address with credentials; each pair has one.
-func (s *Store) clone(a address, auth source.Auth) *clone {
-	return s.cloneNamed(cloneName(s.key, a, auth), a, auth)
-}
-
+// cloneNamed returns the clone of a name, which an address has with credentials; see cloneName.
 func (s *Store) cloneNamed(name string, a address, auth source.Auth) *clone {
 	dir := filepath.Join(s.options.Dir, "clones", name+".git")
 	s.mu.Lock()

@@ -176,14 +176,11 @@ func eachMeaning(r source.Ref, try func(source.Ref) error) error {
 }
 
 func (s *Store) fetch(ctx context.Context, a address, spec source.Spec) (source.Artifact, error) {
-	if isShort(spec.Ref) {
-		hash, err := s.findShort(ctx, a, spec)
-		if err != nil {
-			return source.Artifact{}, err
-		}
-		spec.Ref = source.Ref{Commit: hash}
-	}
 	want, err := parseRef(spec.Ref)
+	if err == nil && want.short != "" {
+		_, at, missing := s.resolve(ctx, a, spec, want)
+		want, err = ref{commit: at.commit}, missing
+	}
 	if err != nil {
 		return source.Artifact{}, err
 	}
@@ -228,8 +225,12 @@ func (s *Store) resolve(ctx context.Context, a address, spec source.Spec, want r
 	if err != nil {
 		return nil, revision{}, err
 	}
+	name := cloneName(s.key, a, auth)
+	if want.short != "" {
+		name += "-whole" // so that the clone that polls stays shallow
+	}
 	for {
-		c := s.clone(a, auth)
+		c := s.cloneNamed(name, a, auth)
 		at, err := s.flights.do(ctx, c.name+" "+want.key(), func(ctx context.Context) (revision, error) {
 			return c.fetch(ctx, want, reach{limits: spec.Limits.OrDefault(), addresses: spec.Addresses, timeout: spec.Timeout})
 		})

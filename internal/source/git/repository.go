@@ -117,6 +117,8 @@ func (r *repository) find(ctx context.Context, want ref) (revision, error) {
 	switch {
 	case want.orTag != "":
 		return want.eachName(func(one ref) (revision, error) { return r.find(ctx, one) })
+	case want.short != "":
+		return r.findShort(ctx, want)
 	case want.commit != "":
 		return r.findCommit(want)
 	case want.allowed != nil:

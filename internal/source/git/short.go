@@ -2,7 +2,6 @@ package git
 
 import (
 	"context"
-	"errors"
 	"regexp"
 	"strings"
 
@@ -15,36 +14,6 @@ var shortForm = regexp.MustCompile(`^[0-9A-Fa-f]{7,39}$`)
 // isShort reports whether a reference is the first digits of a commit: a name that is neither a branch's nor a tag's, as eachMeaning tries it.
 func isShort(r source.Ref) bool {
 	return shortForm.MatchString(r.Any) && r.Commit == strings.ToLower(r.Any)
-}
-
-// findShort returns the commit of which spec.Ref has the first digits. A repository on this machine is asked in place. Of any other the history of all
-// branches and tags is kept in a clone of its own, so that the one that polls stays shallow.
-func (s *Store) findShort(ctx context.Context, a address, spec source.Spec) (string, error) {
-	want, err := parseRef(spec.Ref)
-	if err != nil {
-		return "", err
-	}
-	if a.local() {
-		dir, err := findGitDir(a.path)
-		if err != nil {
-			return "", err
-		}
-		at, err := s.repository(dir).findShort(ctx, want)
-		return at.commit, err
-	}
-	a, auth, err := credentials(a, spec.Auth)
-	if err != nil {
-		return "", err
-	}
-	for {
-		c := s.cloneNamed(cloneName(s.key, a, auth)+"-whole", a, auth)
-		at, err := s.flights.do(ctx, c.name+" "+want.key(), func(ctx context.Context) (revision, error) {
-			return c.fetch(ctx, want, reach{limits: spec.Limits.OrDefault(), addresses: spec.Addresses, timeout: spec.Timeout})
-		})
-		if !errors.Is(err, errRemoved) {
-			return at.commit, err
-		}
-	}
 }
 
 // bringShort brings the history of all branches and tags, and finds the commit in it.
