@@ -83,7 +83,7 @@ func ReadResource(k Kind, cr object.Object) Resource {
 	}
 	r.Message = redact.MaskText(r.Message)
 	if r.Suspended {
-		r.SuspendedBy, r.SuspendedSince = suspender(cr)
+		r.SuspendedBy, r.SuspendedSince = suspender(cr, suspending(k))
 	}
 	return r
 }
@@ -195,24 +195,30 @@ func followed(cr object.Object) string {
 	return ""
 }
 
+// suspending is the field that suspends a custom resource.
+func suspending(k Kind) field.Path {
+	switch {
+	case k.Kind == registry.Applications.Kind:
+		return field.NewPath("metadata", "annotations", "argocd.argoproj.io/skip-reconcile")
+	case k.Annotated:
+		return field.NewPath("metadata", "annotations", "source.extensions.fluxcd.io/reconcile")
+	}
+	return field.NewPath("spec", "suspend")
+}
+
 // suspender is who wrote the field that suspends a custom resource, and when at the latest.
-func suspender(cr object.Object) (string, time.Time) {
+func suspender(cr object.Object, path field.Path) (string, time.Time) {
 	owners, err := ownership.Entries(cr)
 	if err != nil {
 		return "", time.Time{}
 	}
-	for _, path := range []field.Path{field.NewPath("spec", "suspend"), field.NewPath("spec", "syncPolicy", "automated", "enabled")} {
-		var newest ownership.Entry
-		for _, e := range owners {
-			if e.Owns(path, owners) && (newest.Manager == "" || e.Time.After(newest.Time)) {
-				newest = e
-			}
-		}
-		if newest.Manager != "" {
-			return newest.Manager, newest.Time
+	var newest ownership.Entry
+	for _, e := range owners {
+		if e.Owns(path, owners) && (newest.Manager == "" || e.Time.After(newest.Time)) {
+			newest = e
 		}
 	}
-	return "", time.Time{}
+	return newest.Manager, newest.Time
 }
 
 // instant is the zero time for what is none.
