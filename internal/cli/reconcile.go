@@ -16,6 +16,7 @@ import (
 
 const longReconcile = `Ask the controller to reconcile a source or an app now, wait until the run of this request has ended, and say what came of
 it. For a Kustomization or an Application it is truce app sync, without a look at the source: --with-source asks for that first.
+A HelmRelease is released once more with --force, also where nothing has changed; with --reset its failures count no longer.
 A failure holds up no other: the exit code is the highest of theirs. --timeout is for all of them together; each after the first
 has at least 5 seconds.
 
@@ -23,6 +24,7 @@ Exit codes: 0 reconciled, 1 an app is not as Git wants, or nothing in time, or s
 4 the source could not be fetched or did not render.`
 
 const exampleReconcile = `  truce reconcile kustomization web --with-source
+  truce reconcile helmrelease web --reset
   truce reconcile source git repo -n flux-system --timeout 1m
   truce reconcile gitrepository/repo`
 
@@ -30,6 +32,8 @@ type reconcileFlags struct {
 	*verb
 	source  bool
 	timeout timeoutValue
+	// force and reset are what is asked of a HelmRelease.
+	force, reset bool
 }
 
 func (p *program) reconcile() *cobra.Command {
@@ -44,6 +48,10 @@ func (r *reconcileFlags) forKind(k resource.Kind) *cobra.Command {
 	cmd := &cobra.Command{Use: k.Words()[len(k.Words())-1] + " NAME...", Short: "Reconcile " + k.Plural + " now", Args: cobra.MinimumNArgs(1)}
 	if k.Source == "" || k.Source == "chart" {
 		cmd.Flags().BoolVar(&r.source, "with-source", false, "look for a new revision of the source first")
+	}
+	if k.Kind == "HelmRelease" {
+		cmd.Flags().BoolVar(&r.force, "force", false, "make another release of the chart, also where nothing has changed")
+		cmd.Flags().BoolVar(&r.reset, "reset", false, "forget the failures, so that the action is tried again")
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		return r.connected(cmd.Context(), func(c *Cluster) error { return r.run(cmd.Context(), c, k, args) })
@@ -80,7 +88,7 @@ func (r *reconcileFlags) withSource(ctx context.Context, c *Cluster, x resource.
 // apps reconciles apps as truce app sync does.
 func (r *reconcileFlags) apps(ctx context.Context, c *Cluster, k resource.Kind, names []string) error {
 	sync := &syncFlags{appFlags: r.appFlags, source: r.source, wait: true, timeout: r.timeout}
-	return sync.run(ctx, c, qualifiedNames(k, names), dialect.Run{By: r.program.displayName()})
+	return sync.run(ctx, c, qualifiedNames(k, names), dialect.Run{By: r.program.displayName(), Force: r.force, Reset: r.reset})
 }
 
 // qualifiedNames are names with their kind, as the commands about apps take them.

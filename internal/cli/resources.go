@@ -17,8 +17,8 @@ import (
 	"github.com/truce-gitops/truce/internal/view/resource"
 )
 
-const longResources = `Show custom resources of Flux and Argo CD as their statuses say: sources, Kustomizations, HelmReleases and
-Applications, of any controller. The columns are those of flux get.
+const longResources = `Show custom resources of Flux and Argo CD as their statuses say: sources, Kustomizations, HelmReleases,
+Applications, Providers, Alerts and Receivers, of any controller. The columns are those of flux get.
 
 READY is the condition Ready; an Application is ready when it is Synced and Healthy. MESSAGE is the
 message of that condition. Of a suspended one it begins with who suspended it, and since when at the
@@ -66,7 +66,7 @@ func (p *program) resources() *cobra.Command {
 	flags.Bool("show-source", false, "flux's flag: -o wide shows the source")
 	flags.Lookup("show-source").Hidden = true
 	v.complete(v.cmd, "status-selector", completeFrom("ready=false", "ready=true", "ready=unknown"))
-	v.cmd.AddCommand(r.group("all", "Show all sources and apps", isDelivered))
+	v.cmd.AddCommand(r.group("all", "Show all sources and apps, and what is about messages and webhooks", anyKind))
 	v.addKinds(r, anyKind)
 	for _, cmd := range v.cmd.Commands() {
 		if cmd.Name() == "source" {
@@ -170,7 +170,7 @@ func (r *resourcesFlags) missing(ctx context.Context, c *Cluster, all resource.L
 }
 
 func (r *resourcesFlags) nothing(ns string) string {
-	what := "sources and apps"
+	what := "sources, apps, Providers, Alerts and Receivers"
 	if len(r.kinds) == 1 {
 		what = r.kinds[0].Plural
 	}

@@ -103,9 +103,6 @@ func isSteered(k resource.Kind) bool { return !k.Passive && !k.Annotated }
 // isRequested are the kinds that a command can request.
 func isRequested(k resource.Kind) bool { return !k.Passive && !k.Unrequested }
 
-// isDelivered are sources and apps.
-func isDelivered(k resource.Kind) bool { return !k.Notifies }
-
 // completeNames asks the cluster for the names of a kind.
 func (f *appFlags) completeNames(k resource.Kind) completion {
 	return func(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {

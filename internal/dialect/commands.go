@@ -111,6 +111,8 @@ type Run struct {
 	Except    []object.ID // all of Resources but these
 	Options   []string
 	Hooks     hook.Policy // SkipHooks for a run without hooks
+	Force     bool        // another release of what a HelmRelease has released
+	Reset     bool        // another try of a HelmRelease, as if it had not failed before
 }
 
 // Summary is what a custom resource says of its app.

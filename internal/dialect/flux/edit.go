@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	helmv2 "github.com/fluxcd/helm-controller/api/v2"
 	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
 
 	"github.com/truce-gitops/truce/internal/dialect"
@@ -195,8 +196,15 @@ func (e *edit) drops(name string) bool {
 
 // run asks for a run in Flux's way.
 func (e *edit) run(r *dialect.Run) {
-	if r != nil {
-		e.Put(r.Token, "metadata", "annotations", requestedAt)
+	if r == nil {
+		return
+	}
+	e.Put(r.Token, "metadata", "annotations", requestedAt)
+	if r.Force {
+		e.Put(r.Token, "metadata", "annotations", helmv2.ForceRequestAnnotation)
+	}
+	if r.Reset {
+		e.Put(r.Token, "metadata", "annotations", helmv2.ResetRequestAnnotation)
 	}
 }
 

@@ -79,6 +79,7 @@ func TestAnEditSaysWhatItIsAskedAndNoMore(t *testing.T) {
 		"a pin":                              {change: dialect.Change{Pin: ptr("abc")}, meta: `{annotations: {truce.dev/revision: abc}}`},
 		"no pin":                             {change: dialect.Change{Pin: ptr("")}},
 		"a request to prune, which it does":  {change: dialect.Change{Run: &dialect.Run{Token: "now", Prune: ptr(true)}}, meta: `{annotations: {reconcile.fluxcd.io/requestedAt: now}}`},
+		"a forced request":                   {change: dialect.Change{Run: &dialect.Run{Token: "now", Force: true, Reset: true}}, meta: `{annotations: {reconcile.fluxcd.io/requestedAt: now, reconcile.fluxcd.io/forceAt: now, reconcile.fluxcd.io/resetAt: now}}`},
 		"a request":                          {change: dialect.Change{Run: &dialect.Run{Token: "now"}}, meta: `{annotations: {reconcile.fluxcd.io/requestedAt: now}}`},
 		"an end that leaves":                 {change: dialect.Change{Leave: policy.PruneKeep}, spec: `{deletionPolicy: Orphan}`},
 		"an end that takes all with it":      {change: dialect.Change{Leave: policy.PruneDelete}},
