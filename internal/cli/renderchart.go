@@ -10,7 +10,7 @@ import (
 
 // chartFlags are those by which helm's users say how a chart is rendered.
 type chartFlags struct {
-	files, values, set, texts, contents []string
+	files, values, both, set, texts, contents []string // both are files and values, in the order of the command line
 	release, namespace, kubeVersion     string
 	apiVersions                         []string
 	skipTests                           bool
@@ -18,8 +18,8 @@ type chartFlags struct {
 
 func (c *chartFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringArrayVarP(&c.files, "filename", "f", nil, "file of manifests instead of a directory, - is the standard input; of a Helm chart, a file of values")
-	flags.StringArrayVar(&c.values, "values", nil, "file of values of a Helm chart; the last one wins")
+	flags.VarP(orderedFiles{&c.files, &c.both}, "filename", "f", "file of manifests instead of a directory, - is the standard input; of a Helm chart, a file of values")
+	flags.Var(orderedFiles{&c.values, &c.both}, "values", "file of values of a Helm chart; the last one wins")
 	flags.StringArrayVar(&c.set, "set", nil, "values of a Helm chart, over those of files: image.tag=1.2,replicas=3")
 	flags.StringArrayVar(&c.texts, "set-string", nil, "the same, of values that are texts")
 	flags.StringArrayVar(&c.contents, "set-file", nil, "the same, of one value that is what a file holds: key=path")
@@ -30,19 +30,39 @@ func (c *chartFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&c.skipTests, "skip-tests", false, "leave out the tests of a Helm chart")
 }
 
+// orderedFiles is a flag that can be repeated. Those with the same all keep the order among them: to helm, -f and --values are one flag.
+type orderedFiles struct{ own, all *[]string }
+
+// Set adds a file.
+func (o orderedFiles) Set(name string) error {
+	*o.own, *o.all = append(*o.own, name), append(*o.all, name)
+	return nil
+}
+
+// Type is that of pflag for a flag that can be repeated.
+func (orderedFiles) Type() string { return "stringArray" }
+
+// String is empty before a file is given.
+func (o orderedFiles) String() string {
+	if o.own == nil {
+		return ""
+	}
+	return strings.Join(*o.own, ",")
+}
+
 // into puts the flags into the query: -f without a path is a file of manifests.
 func (c *chartFlags) into(f *adhocFlags, args []string) error {
 	if len(args) == 0 && len(c.files) > 0 {
 		if len(c.files) > 1 {
 			return usageError("%d files: name one with -f", len(c.files))
 		}
-		f.query.File, c.files = c.files[0], nil
+		f.query.File, c.both = c.files[0], c.values
 	}
 	r := release.Request{Release: c.release, Namespace: c.namespace, KubeVersion: c.kubeVersion, APIVersions: c.apiVersions}
 	if c.skipTests {
 		r.Hooks = release.SkipTests
 	}
-	for _, name := range append(c.values, c.files...) {
+	for _, name := range c.both {
 		r.Values = append(r.Values, release.Values{As: release.ValuesFile, File: name})
 	}
 	for _, text := range c.set {
