@@ -108,21 +108,26 @@ func (x *inspection) deployed(d object.Object) *Installation {
 	for _, container := range containers {
 		o, _ := container.(map[string]any)
 		args, _ := o["args"].([]any)
-		for _, a := range args {
-			flag, value, _ := strings.Cut(fmt.Sprint(a), "=")
+		for n, a := range args {
+			flag, value, joined := strings.Cut(fmt.Sprint(a), "=")
+			if !joined && n+1 < len(args) && flag != multiTenant { // a switch takes no argument
+				value = fmt.Sprint(args[n+1])
+			}
 			x.flag(i, flag, value)
 		}
 	}
 	return i
 }
 
+const multiTenant = "--multi-tenant"
+
 // flag takes in a flag of the installed controller.
 func (x *inspection) flag(i *Installation, flag, value string) {
 	switch flag {
 	case "--mode":
 		i.Observes = value == string(policy.Observe)
-	case "--multi-tenant", "--default-service-account":
-		if value != "false" && (value != "" || flag == "--multi-tenant") {
+	case multiTenant, "--default-service-account":
+		if value != "false" && (value != "" || flag == multiTenant) {
 			i.Tenants = flag
 		}
 	case "--namespace":

@@ -35,10 +35,12 @@ func TestTwoInstancesWithOneStateAreSeen(t *testing.T) {
 		args []any
 		want int
 	}{
-		"another instance":            {[]any{"--namespace=team-b", "--runtime-namespace=truce-system"}, 1},
-		"one of the whole cluster":    {nil, 1},
-		"another Deployment of it":    {[]any{"--namespace=tools,team-a", "--runtime-namespace=truce-system"}, 0},
-		"another instance, elsewhere": {[]any{"--namespace=team-b"}, 0},
+		"another instance":         {[]any{"--namespace=team-b", "--runtime-namespace=truce-system"}, 1},
+		"one of the whole cluster": {nil, 1},
+		"another Deployment of it": {[]any{"--namespace=tools,team-a", "--runtime-namespace=truce-system"}, 0},
+		"another Deployment of it, whose flags are two arguments each": {[]any{"--namespace", "tools,team-a", "--runtime-namespace", "truce-system"}, 0},
+		"another instance, whose flags are two arguments each":         {[]any{"--multi-tenant", "--namespace", "team-b", "--runtime-namespace", "truce-system"}, 1},
+		"another instance, elsewhere":                                  {[]any{"--namespace=team-b"}, 0},
 	} {
 		x := &inspection{}
 		x.facts.Installed = x.deployed(deployment("truce-a", "--namespace=team-a", "--namespace=tools", "--runtime-namespace=truce-system"))
