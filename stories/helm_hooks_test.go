@@ -258,3 +258,24 @@ spec:
 		t.Error("the object was made again")
 	}
 }
+
+// TestAHookThatIsGoneWhenItHasEndedHasSucceeded: the controller for finished Jobs deletes them at once.
+func TestAHookThatIsGoneWhenItHasEndedHasSucceeded(t *testing.T) {
+	chart := strings.Replace(chartWithHooks, "  managedBy: stories.truce.dev/hand\n", "  managedBy: stories.truce.dev/hand\n  ttlSecondsAfterFinished: 0\n", 1)
+	chart = chart[:strings.LastIndex(chart, "---\n")] // without the hook of the uninstall
+	w := newWorld(t, policy.Policy{}, chart)
+	w.release("web", "  timeout: 10m\n")
+	job := w.exists(jobs, "migrate")
+	w.helmCondition("web", "Ready", func(c map[string]any) bool {
+		message, _ := c["message"].(string)
+		return strings.Contains(message, "waiting for pre-install hook")
+	})
+	w.endJob("migrate", "Complete")
+	w.released("web", 1, "1.0.0")
+	if got := w.storedReleases("web"); got != "1:deployed" {
+		t.Errorf("stored: %s", got)
+	}
+	if w.isThere(jobs, "migrate") && w.exists(jobs, "migrate").GetUID() != job.GetUID() {
+		t.Error("the hook has run twice")
+	}
+}

@@ -9,13 +9,18 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/health"
+	"github.com/truce-gitops/truce/internal/model/object"
 )
 
 // follower watches objects that are no app's own, while an app names them. A watch says only that an object may have changed: who
-// asked for it reads it, in the name of the app.
+// asked for it reads it, in the name of the app. A Job is shown whole, since it may be gone by then.
 type follower struct {
 	watcher live.Watcher
 	changed *queue[app.Key] // takes the apps that name an object which may have changed
+	// observer takes what a watch shows, for each app that names it; nil for none.
+	observer interface {
+		OnCheckEvent(key app.Key, o object.Object)
+	}
 
 	mu  sync.Mutex
 	ctx context.Context // of the run
@@ -34,7 +39,11 @@ func (f *follower) start(ctx context.Context) { f.ctx, f.all = ctx, map[live.Int
 func (t *target) FollowChecks(key app.Key, all []health.Check) {
 	var objects []live.Interest
 	for _, check := range all {
-		objects = append(objects, live.Interest{GVK: check.GVK(), Namespace: check.ID.Namespace, Name: check.ID.Name, Depth: live.Metadata})
+		i := live.Interest{GVK: check.GVK(), Namespace: check.ID.Namespace, Name: check.ID.Name, Depth: live.Metadata}
+		if i.GVK.Group == "batch" && i.GVK.Kind == "Job" {
+			i.Depth = live.Full
+		}
+		objects = append(objects, i)
 	}
 	t.follower.follow(key, objects)
 }
@@ -66,15 +75,15 @@ func (f *follower) follow(key app.Key, all []live.Interest) {
 func (f *follower) watch(i live.Interest) *followed {
 	ctx, end := context.WithCancel(f.ctx)
 	var seen atomic.Bool
-	w := f.watcher.Watch(ctx, i, func(live.Event) {
+	w := f.watcher.Watch(ctx, i, func(e live.Event) {
 		seen.Store(true)
-		f.enqueue(i)
+		f.enqueue(i, e.Object)
 	})
 	go func() {
 		select {
 		case <-w.Synced():
 			if !seen.Load() { // it may have gone before the watch began
-				f.enqueue(i)
+				f.enqueue(i, nil)
 			}
 		case <-ctx.Done():
 		}
@@ -82,7 +91,8 @@ func (f *follower) watch(i live.Interest) *followed {
 	return &followed{end: end, by: map[app.Key]bool{}}
 }
 
-func (f *follower) enqueue(i live.Interest) {
+// enqueue enqueues the apps that name an object; o is its newest state, nil for unknown.
+func (f *follower) enqueue(i live.Interest, o object.Object) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	known := f.all[i]
@@ -90,6 +100,9 @@ func (f *follower) enqueue(i live.Interest) {
 		return
 	}
 	for key := range known.by {
+		if f.observer != nil && o != nil && i.Depth == live.Full {
+			f.observer.OnCheckEvent(key, o)
+		}
 		f.changed.Add(key)
 	}
 }

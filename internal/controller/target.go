@@ -65,6 +65,7 @@ func (c *Controller) newTarget(r Remote, d reconcile.Dependencies) *target {
 		d.Admission = t
 	}
 	t.engine = reconcile.NewEngine(d, t)
+	t.follower.observer = t.engine
 	t.kinds.objects = guardedObjects{t.engine, c}
 	return t
 }

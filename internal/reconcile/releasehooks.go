@@ -59,6 +59,7 @@ func (r *appRun) advanceHooks(ctx context.Context, run hooks.Runner, runs map[in
 		return err
 	}
 	run.Access, run.Cluster, run.Now, run.Created, run.Secrets = r.access, hookCluster{e}, e.Now, e.releaseWaits.created(key), r.secrets
+	run.Ended = e.releaseWaits.ended(key)
 	waits, err := run.Advance(ctx, runs)
 	if err != nil || len(waits) == 0 {
 		e.awaitHook(key, nil)

@@ -3,6 +3,7 @@ package reconcile
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -27,6 +28,7 @@ type releaseWaits struct {
 type releaseWait struct {
 	hook    *hookWaitError // nil for none
 	created map[int]bool   // the hooks, by their Index, of which this process has created the object
+	ended   map[object.ID]object.Object
 	// objects says since when the objects of a revision are waited for; zero for not.
 	objects time.Time
 	objectWait
@@ -45,6 +47,19 @@ type hookWaitError struct {
 	hooks.WaitErrors
 	access tenancy.Access
 	judge  health.Assessor
+}
+
+// of returns the wait for the end of an object; nil for none.
+func (w *hookWaitError) of(o object.Object) *hooks.WaitError {
+	if w == nil || o.UID() == "" {
+		return nil
+	}
+	for i, one := range w.WaitErrors {
+		if one.UID == o.UID() {
+			return &w.WaitErrors[i]
+		}
+	}
+	return nil
 }
 
 // minWait is the least time until a wait is looked at again.
@@ -86,6 +101,36 @@ func (w *releaseWaits) hook(key app.Key) (wait *hookWaitError) {
 		return one.hook
 	}
 	return nil
+}
+
+// ended are the last states of the objects of hooks that have ended since they were waited for.
+func (w *releaseWaits) ended(key app.Key) (all map[object.ID]object.Object) {
+	w.of(key, func(one *releaseWait) { all = maps.Clone(one.ended) })
+	return all
+}
+
+// await replaces what is waited for; nil for no hook.
+func (w *releaseWaits) await(key app.Key, wait *hookWaitError) {
+	w.of(key, func(one *releaseWait) {
+		one.hook = wait
+		maps.DeleteFunc(one.ended, func(_ object.ID, o object.Object) bool { return wait.of(o) == nil })
+	})
+}
+
+// observe remembers an object if it is a hook's that is waited for and has ended.
+func (w *releaseWaits) observe(key app.Key, o object.Object) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.all[key]
+	if one == nil {
+		return
+	}
+	if wait := one.hook.of(o); wait != nil && wait.IsOver(o, one.hook.judge) {
+		if one.ended == nil {
+			one.ended = map[object.ID]object.Object{}
+		}
+		one.ended[wait.Check.ID] = o
+	}
 }
 
 // isBelieved reports whether a failure is taken for one that lasts: a doubtful one is, when it is the third in a row.
@@ -138,12 +183,15 @@ func (e *Engine) awaitHook(key app.Key, wait *hookWaitError) {
 	if had == nil && wait == nil {
 		return
 	}
-	e.releaseWaits.of(key, func(one *releaseWait) { one.hook = wait })
+	e.releaseWaits.await(key, wait)
 	if e.Follow == nil || slices.Equal(had.checks(), wait.checks()) {
 		return
 	}
 	e.follow(key, nil)
 }
+
+// OnCheckEvent is called with what a watch of FollowChecks shows of an object, before ReadChecks: it may be gone by then.
+func (e *Engine) OnCheckEvent(key app.Key, o object.Object) { e.releaseWaits.observe(key, o) }
 
 // follow has Follow watch what an app waits for: checks of objects of others, and its hook.
 func (e *Engine) follow(key app.Key, checks []health.Check) {

@@ -42,6 +42,35 @@ func TestAnotherReleaseOfTheSameNumberIsWaitedForFromItsOwnBegin(t *testing.T) {
 	}
 }
 
+// TestWhatAHookEndedWithIsKnownWhenItsObjectIsGone, of the object that was waited for, and while it is.
+func TestWhatAHookEndedWithIsKnownWhenItsObjectIsGone(t *testing.T) {
+	key := app.Key{Kind: "HelmRelease", Namespace: "shop", Name: "web"}
+	job := func(uid, condition string) object.Object {
+		return object.Object{"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "migrate", "namespace": "shop", "uid": uid}, "status": map[string]any{
+			"conditions": []any{map[string]any{"type": condition, "status": "True"}},
+		}}
+	}
+	e := NewEngine(Dependencies{Now: time.Now}, nil)
+	waitFor := func(uid string) *hookWaitError {
+		return &hookWaitError{WaitErrors: hooks.WaitErrors{{Check: health.Check{ID: job("", "").ID()}, UID: uid}}}
+	}
+	e.OnCheckEvent(key, job("1", "Complete"))
+	e.awaitHook(key, waitFor("1"))
+	e.OnCheckEvent(key, job("0", "Complete"))
+	e.OnCheckEvent(key, job("1", "Suspended"))
+	if got := e.releaseWaits.ended(key); len(got) > 0 {
+		t.Errorf("known of one that has not ended: %d", len(got))
+	}
+	e.OnCheckEvent(key, job("1", "Complete"))
+	e.OnCheckEvent(key, job("0", "Failed"))
+	if got := e.releaseWaits.ended(key); len(got) != 1 || got[job("", "").ID()].UID() != "1" {
+		t.Errorf("known of one that has ended: %v", got)
+	}
+	if e.awaitHook(key, waitFor("2")); len(e.releaseWaits.ended(key)) > 0 {
+		t.Error("the former one is still known while another is waited for")
+	}
+}
+
 // followed is what is watched for an app.
 type followed map[app.Key][]health.Check
 

@@ -80,6 +80,8 @@ type Runner struct {
 	Secrets *redact.Known
 	// Created are the hooks, by their Index, of which this process has created the object.
 	Created map[int]bool
+	// Ended are the last states of objects that Advance waited for and that may be gone: what deletes a Job as soon as it has finished is faster than a read.
+	Ended map[object.ID]object.Object
 }
 
 // Cluster is what is known of objects.
@@ -125,7 +127,11 @@ func (r *Runner) run(ctx context.Context, h hook.Hook, runs map[int]hook.Run) (W
 	if err != nil {
 		return WaitError{}, err
 	}
-	if runs[h.Index].Phase != hook.Running {
+	if runs[h.Index].Phase == hook.Running {
+		if now == nil {
+			now = r.Ended[t.ID]
+		}
+	} else {
 		if wait, err := r.clear(ctx, h, now, runs); err != nil || wait != (WaitError{}) {
 			return wait, err
 		}

@@ -30,6 +30,8 @@ func (b *busy) Get(context.Context, object.GVK, object.ID) (object.Object, error
 	return b.now, nil
 }
 
+func (b *busy) List(context.Context, live.Interest) ([]object.Object, error) { return nil, nil }
+
 func (b *busy) Delete(context.Context, apply.Target) error {
 	b.now = nil
 	return nil
@@ -97,6 +99,30 @@ func TestWhatAnotherAppHasMadeAgainStays(t *testing.T) {
 	}
 	if owner, _ := b.applied[0].Annotation(OwnerMark); owner != "Application shop/a" {
 		t.Errorf("it is made with the mark of %q", owner)
+	}
+}
+
+// TestAnObjectThatIsGoneIsJudgedByItsLastState: what deletes a Job as soon as it has finished is faster than a read.
+func TestAnObjectThatIsGoneIsJudgedByItsLastState(t *testing.T) {
+	job := func(condition string) object.Object {
+		return object.Object{"apiVersion": "batch/v1", "kind": "Job", "metadata": map[string]any{"name": "migrate", "namespace": "shop", "uid": "1"}, "status": map[string]any{
+			"conditions": []any{map[string]any{"type": condition, "status": "True"}},
+		}}
+	}
+	var failed *HookError
+	for _, created := range []bool{true, false} { // by this process
+		b := &busy{}
+		r := &Runner{
+			Hooks: []hook.Hook{{Object: job("")}}, Access: tenancy.Access{Live: b, Writer: b}, Cluster: b, Recorder: b, Now: time.Now, Created: map[int]bool{0: created},
+			Ended: map[object.ID]object.Object{job("").ID(): job("Complete")},
+		}
+		if err := advance(t, r, map[int]hook.Run{0: {Phase: hook.Running}}); err != nil || len(b.applied) > 0 {
+			t.Errorf("created by this process: %t: one that was complete: %v; made again %d times", created, err, len(b.applied))
+		}
+		r.Ended[job("").ID()] = job("Failed")
+		if err := advance(t, r, map[int]hook.Run{0: {Phase: hook.Running}}); !errors.As(err, &failed) || len(b.applied) > 0 {
+			t.Errorf("created by this process: %t: one that had failed: %v; made again %d times", created, err, len(b.applied))
+		}
 	}
 }
 

@@ -31,7 +31,7 @@ func (r *Runner) judge(ctx context.Context, h hook.Hook, now object.Object, run 
 	if over {
 		return WaitError{}, r.failure(h, t, withTrouble(fmt.Sprintf("it has not finished within %s", r.Timeout), r.trouble(ctx, t.ID, now)))
 	}
-	return WaitError{Check: checkOf(t), Until: until, Text: fmt.Sprintf("waiting for %s hook %s", r.Event, t.ID)}, nil
+	return WaitError{Check: checkOf(t), UID: now.UID(), Until: until, Text: fmt.Sprintf("waiting for %s hook %s", r.Event, t.ID)}, nil
 }
 
 func withTrouble(why, cause string) string {

@@ -35,6 +35,7 @@ func (all WaitErrors) Until() (first time.Time) {
 // WaitError is a hook that has not ended. Its zero value is none.
 type WaitError struct {
 	Check health.Check // the object that changes when it does
+	UID   string       // its; empty in a wait for absence
 	Until time.Time
 	Text  string
 	For   WaitFor
