@@ -6,8 +6,6 @@ import (
 	"sync"
 
 	authorization "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
 	"github.com/truce-gitops/truce/internal/apply/tenancy"
 	"github.com/truce-gitops/truce/internal/cluster"
@@ -84,22 +82,13 @@ func (r *rights) allowed(ctx context.Context, what authorization.ResourceAttribu
 
 // review asks the API server.
 func (r *rights) review(ctx context.Context, what authorization.ResourceAttributes) (bool, error) {
-	reviews, err := authorizationclient.NewForConfig(r.cluster.Config())
-	if err != nil {
-		return false, err
-	}
+	var status authorization.SubjectAccessReviewStatus
+	var err error
 	if r.by == asAccount {
-		review := &authorization.SelfSubjectAccessReview{Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
-		done, err := reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return false, fmt.Errorf("create SelfSubjectAccessReview: %w", err)
-		}
-		return done.Status.Allowed, nil
+		err = r.cluster.Review(ctx, authorization.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), &authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}, &status)
+	} else {
+		spec := &authorization.SubjectAccessReviewSpec{ResourceAttributes: &what, User: r.account.User(), Groups: r.account.Groups()}
+		err = r.cluster.Review(ctx, authorization.SchemeGroupVersion.WithKind("SubjectAccessReview"), spec, &status)
 	}
-	review := &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{ResourceAttributes: &what, User: r.account.User(), Groups: r.account.Groups()}}
-	done, err := reviews.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-	if err != nil {
-		return false, fmt.Errorf("create SubjectAccessReview: %w", err)
-	}
-	return done.Status.Allowed, nil
+	return status.Allowed, err
 }

@@ -8,9 +8,8 @@ import (
 	"strings"
 
 	authorization "k8s.io/api/authorization/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	authorizationclient "k8s.io/client-go/kubernetes/typed/authorization/v1"
 
+	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
@@ -32,16 +31,12 @@ var toInstall = []permissions.Rule{
 
 // permissions asks for those of the controller's account; before an installation, for those of the user who installs.
 func (x *inspection) permissions(ctx context.Context) error {
-	reviews, err := authorizationclient.NewForConfig(x.cluster.Config())
-	if err != nil {
-		return err
-	}
 	if x.facts.Installed == nil {
-		return x.ask(ctx, toInstall, selfReview{reviews})
+		return x.ask(ctx, toInstall, selfReview{x.cluster})
 	}
 	ns, name, _ := strings.Cut(x.facts.Installed.Account, "/")
 	account := identity.Account{Namespace: ns, Name: name}
-	review := accountReview{reviews, account.User(), account.Groups()}
+	review := accountReview{x.cluster, account.User(), account.Groups()}
 	rules := slices.Concat(permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds()))
 	every := permissions.ApplyRules()
 	if x.facts.Installed.Observes {
@@ -100,34 +95,25 @@ type reviewer interface {
 	allows(ctx context.Context, a *authorization.ResourceAttributes) (bool, error)
 }
 
-type selfReview struct {
-	client authorizationclient.AuthorizationV1Interface
-}
+type selfReview struct{ client *cluster.Client }
 
 func (r selfReview) allows(ctx context.Context, a *authorization.ResourceAttributes) (bool, error) {
-	got, err := r.client.SelfSubjectAccessReviews().Create(ctx, &authorization.SelfSubjectAccessReview{
-		Spec: authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: a},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return false, err
-	}
-	return got.Status.Allowed, nil
+	var status authorization.SubjectAccessReviewStatus
+	err := r.client.Review(ctx, authorization.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), &authorization.SelfSubjectAccessReviewSpec{ResourceAttributes: a}, &status)
+	return status.Allowed, err
 }
 
 type accountReview struct {
-	client authorizationclient.AuthorizationV1Interface
+	client *cluster.Client
 	user   string
 	groups []string
 }
 
 func (r accountReview) allows(ctx context.Context, a *authorization.ResourceAttributes) (bool, error) {
-	got, err := r.client.SubjectAccessReviews().Create(ctx, &authorization.SubjectAccessReview{
-		Spec: authorization.SubjectAccessReviewSpec{User: r.user, Groups: r.groups, ResourceAttributes: a},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		return false, err
-	}
-	return got.Status.Allowed, nil
+	var status authorization.SubjectAccessReviewStatus
+	spec := &authorization.SubjectAccessReviewSpec{User: r.user, Groups: r.groups, ResourceAttributes: a}
+	err := r.client.Review(ctx, authorization.SchemeGroupVersion.WithKind("SubjectAccessReview"), spec, &status)
+	return status.Allowed, err
 }
 
 // ask asks for each verb of each resource, in each namespace that the controller works for.
