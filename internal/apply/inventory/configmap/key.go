@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,9 +26,10 @@ type Key struct {
 	Cluster   *cluster.Client
 	Namespace string // of the Secret: truce's own
 
-	mu    sync.Mutex
-	bytes []byte
-	doubt atomic.Bool // bytes may not be in the Secret any more
+	mu      sync.Mutex
+	bytes   []byte
+	refused time.Time   // when it was last forbidden to read or make it; zero for never
+	doubt   atomic.Bool // bytes may not be in the Secret any more
 }
 
 const (
@@ -38,6 +40,8 @@ const (
 	macDomain = "truce inventory\x00"
 	// sealDomain is that of texts that are no records, so that no seal passes as a record's signature.
 	sealDomain = "truce seal\x00"
+	// refusalLife is how long a key that is forbidden is not asked for again: a list has many records, and a role may be mended.
+	refusalLife = time.Minute
 )
 
 var secrets = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
@@ -95,7 +99,7 @@ func signText(key, text []byte) string {
 func (k *Key) load(ctx context.Context) ([]byte, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.bytes != nil && !k.doubt.Load() {
+	if (k.bytes != nil || time.Since(k.refused) < refusalLife) && !k.doubt.Load() {
 		return k.bytes, nil
 	}
 	k.doubt.Store(false)
@@ -106,7 +110,8 @@ func (k *Key) load(ctx context.Context) ([]byte, error) {
 		}
 	}
 	switch {
-	case apierrors.IsForbidden(err): // asked again with the next record: a role may be mended
+	case apierrors.IsForbidden(err):
+		k.bytes, k.refused = nil, time.Now()
 		return nil, nil
 	case err != nil:
 		k.doubt.Store(true)
