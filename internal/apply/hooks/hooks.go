@@ -163,9 +163,6 @@ func (r *Runner) mayBeFormer(h hook.Hook) bool {
 func (r *Runner) target(ctx context.Context, h hook.Hook) (apply.Target, error) {
 	t := apply.Target{GVK: h.Object.GVK(), ID: h.Object.ID()}
 	scope, err := r.Cluster.ScopeOf(ctx, t.GVK)
-	if errors.Is(err, live.ErrUnknownKind) {
-		return t, r.failure(h, t, err.Error())
-	}
 	if err != nil {
 		return t, err
 	}
