@@ -56,7 +56,7 @@ func (e *Engine) askedOf(key app.Key) []object.ID {
 	defer e.mu.RUnlock()
 	var out []object.ID
 	for id, all := range e.waiting {
-		if rec := e.objects[id]; len(all.without(key)) > 0 && (rec != nil && rec.ownedBy() == key || rec == nil && e.recorded[key][id]) {
+		if rec := e.objects[id]; len(all.without(key)) > 0 && (rec != nil && rec.ownedBy() == key || rec == nil && slices.Contains(e.recorded.of[id], key)) {
 			out = append(out, id)
 		}
 	}
@@ -77,7 +77,7 @@ func (r *appRun) releaseAsked(asked []object.ID, named map[object.ID]bool) {
 	r.state.mu.Unlock()
 	e.mu.Lock()
 	for _, id := range left {
-		delete(e.recorded[r.app.Key], id)
+		e.recorded.drop(r.app.Key, id)
 	}
 	e.mu.Unlock()
 	for _, id := range left {

@@ -159,7 +159,7 @@ type Dependencies struct {
 	}
 	// Apps knows the apps whose objects are in the cluster that Live reads, or may be; nil for none besides those that have run. It does not block.
 	Apps interface {
-		// InCluster returns those that are not being deleted.
+		// InCluster returns those that are not being deleted, in a list of the caller's own.
 		InCluster() []app.Key
 	}
 	// Seals makes codes that only truce can make, by which it knows the releases that it has stored; nil for none. It may block.

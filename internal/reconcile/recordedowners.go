@@ -14,7 +14,7 @@ import (
 // this one. Until such an app has registered, no other app gets these objects: it named them first.
 type recordedOwners struct {
 	known map[app.Key]bool        // the apps that have registered, or whose inventories have been looked at
-	names map[app.Key][]object.ID // of those that have not registered
+	names map[app.Key][]object.ID // of those that have not registered; an object that was dropped is here still
 	of    map[object.ID][]app.Key // the same by object
 }
 
@@ -51,12 +51,17 @@ func (o recordedOwners) end(key app.Key) []object.ID {
 	names := o.names[key]
 	delete(o.names, key)
 	for _, id := range names {
-		left := slices.DeleteFunc(o.of[id], func(other app.Key) bool { return other == key })
-		if o.of[id] = left; len(left) == 0 {
-			delete(o.of, id)
-		}
+		o.drop(key, id)
 	}
 	return names
+}
+
+// drop forgets one object of an app.
+func (o recordedOwners) drop(key app.Key, id object.ID) {
+	left := slices.DeleteFunc(o.of[id], func(other app.Key) bool { return other == key })
+	if o.of[id] = left; len(left) == 0 {
+		delete(o.of, id)
+	}
 }
 
 // forget drops what the inventories of some apps name, so that they may be looked at again.

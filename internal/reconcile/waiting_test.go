@@ -235,7 +235,7 @@ func TestAnAppThatWaitsForItsDependenciesReleasesWhatItDoesNotNameAnyMore(t *tes
 	for name, owns := range map[string]func(*Engine){
 		"it has registered it": func(e *Engine) { claims(t, e, "former", shared(), stays) },
 		"its inventory has it": func(e *Engine) {
-			e.recorded[key("former")] = map[object.ID]bool{shared(): true, stays: true}
+			e.recorded.add(key("former"), []object.ID{shared(), stays})
 			e.Apps = &inCluster{key("former"), key("next")}
 		},
 	} {
