@@ -64,10 +64,17 @@ func (o recordedOwners) drop(key app.Key, id object.ID) {
 	}
 }
 
-// forget drops what the inventories of some apps name, so that they may be looked at again.
-func (o recordedOwners) forget(some func(app.Key) bool) {
+// keepOnly forgets the inventories of other apps than some, so that they may be looked at again.
+func (o recordedOwners) keepOnly(some []app.Key) {
+	if len(o.names) == 0 {
+		return
+	}
+	kept := make(map[app.Key]bool, len(some))
+	for _, key := range some {
+		kept[key] = true
+	}
 	for key := range o.names {
-		if some(key) {
+		if !kept[key] {
 			o.end(key)
 			delete(o.known, key)
 		}
@@ -83,7 +90,7 @@ func (r *appRun) readRecordedOwners(ctx context.Context) error {
 	}
 	all := e.Apps.InCluster()
 	e.mu.Lock()
-	e.recorded.forget(func(key app.Key) bool { return !slices.Contains(all, key) })
+	e.recorded.keepOnly(all)
 	unread := slices.DeleteFunc(all, func(key app.Key) bool { return e.recorded.known[key] || key == r.app.Key })
 	e.mu.Unlock()
 	for _, key := range unread {

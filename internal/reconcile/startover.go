@@ -24,7 +24,7 @@ func (e *Engine) StartOver() {
 	e.mu.Lock()
 	e.eras++
 	era, apps := e.eras, maps.Clone(e.apps)
-	e.recorded.forget(func(app.Key) bool { return true }) // the inventories have gone back too
+	e.recorded.keepOnly(nil) // the inventories have gone back too
 	for id, r := range e.objects {
 		e.objects[id] = r.startOver() // who is at work on the old one changes nothing any more that is known
 	}
