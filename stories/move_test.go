@@ -93,7 +93,7 @@ func TestAnObjectStaysWithTheAppThatNamedItFirstAfterARestart(t *testing.T) {
 			t.Fatalf("the other app has written over it: %v", v.Object.Object["data"])
 		}
 	}
-	t.Log(w.fails("two", "shared is named by Kustomization "+w.ns+"/one too"))
+	t.Log(w.fails("two", "shared is in the inventory of Kustomization "+w.ns+"/one"))
 	w.repo.Remove("one/broken.yaml")
 	w.ready("one")
 	w.repo.Remove("one/shared.yaml")
