@@ -11,9 +11,9 @@ import (
 // chartFlags are those by which helm's users say how a chart is rendered.
 type chartFlags struct {
 	files, values, both, set, texts, contents []string // both are files and values, in the order of the command line
-	release, namespace, kubeVersion     string
-	apiVersions                         []string
-	skipTests                           bool
+	release, namespace, kubeVersion           string
+	apiVersions                               []string
+	skipTests                                 bool
 }
 
 func (c *chartFlags) add(cmd *cobra.Command) {

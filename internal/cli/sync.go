@@ -207,6 +207,11 @@ func (s *syncFlags) one(ctx context.Context, c *Cluster, k app.Key, run dialect.
 	if err := s.printObjects(ctx, c, k); err != nil {
 		return err
 	}
+	return p.outcomeOf(run, last, begin)
+}
+
+// outcomeOf is the outcome of a run of the whole app, or of a part of it.
+func (p *progress) outcomeOf(run dialect.Run, last view.Summary, begin time.Time) error {
 	if run.Revision != "" || len(run.Resources)+len(run.Except) > 0 {
 		return p.part(last, begin)
 	}

@@ -118,7 +118,11 @@ func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
 		})
 	}
 	_ = g.Wait() // the functions return no error: failures has them
-	var cutOff []object.ID
+	return r.endOfTime(ctx, r.takeFailures(ctx, wave, failures), len(wave))
+}
+
+// takeFailures takes in what has failed in a wave, and returns the objects that the end of the run's time has cut off.
+func (r *appRun) takeFailures(ctx context.Context, wave []desired.Object, failures []error) (cutOff []object.ID) {
 	for i, err := range failures {
 		if errors.Is(err, errKeepsChanging) {
 			r.engine.queue.Enqueue(wave[i].ID) // other writers were busy, and the next full check may be an hour away
@@ -131,7 +135,7 @@ func (r *appRun) wave(ctx context.Context, wave []desired.Object) error {
 			r.addProblem(wave[i], err)
 		}
 	}
-	return r.endOfTime(ctx, cutOff, len(wave))
+	return cutOff
 }
 
 // endOfTime is why a run ends in a wave of so many objects, some of which the end of its time has cut off: that, said once, after what has failed by itself.

@@ -119,18 +119,27 @@ func (s *pruneRun) awaitGone(ctx context.Context, wave pruneWave) error {
 	if len(waits) == 0 {
 		return nil
 	}
-	if s.limit.timeout > 0 {
-		until = until.Add(s.limit.timeout)
-		if !s.engine.Now().Before(until) {
-			s.late = "timeout " + waits.Error()
-			return nil
-		}
-		for i := range waits {
-			waits[i].Until = until
-		}
+	if s.isLate(waits, until) {
+		return nil
 	}
 	s.engine.awaitHook(s.app, &hookWaitError{WaitErrors: waits, access: s.access})
 	return &stageError{report.InProgress, waits}
+}
+
+// isLate gives waits that began at a time their end, and reports whether that is over, which late says then.
+func (s *pruneRun) isLate(waits hooks.WaitErrors, since time.Time) bool {
+	if s.limit.timeout <= 0 {
+		return false
+	}
+	until := since.Add(s.limit.timeout)
+	if !s.engine.Now().Before(until) {
+		s.late = "timeout " + waits.Error()
+		return true
+	}
+	for i := range waits {
+		waits[i].Until = until
+	}
+	return false
 }
 
 // deletionTime is when an object is deleted that is still there; zero for unknown.

@@ -127,20 +127,14 @@ func (r *Runner) run(ctx context.Context, h hook.Hook, runs map[int]hook.Run) (W
 	if err != nil {
 		return WaitError{}, err
 	}
-	if runs[h.Index].Phase == hook.Running {
-		if now == nil {
-			now = r.Ended[t.ID]
-		}
-	} else {
-		if wait, err := r.clear(ctx, h, now, runs); err != nil || wait != (WaitError{}) {
+	switch {
+	case runs[h.Index].Phase != hook.Running:
+		if wait, err := r.begin(ctx, h, now, runs); err != nil || wait != (WaitError{}) {
 			return wait, err
 		}
-		runs[h.Index] = hook.Run{Phase: hook.Running, Started: r.Now()}
-		delete(r.Created, h.Index)
-		if err := r.Recorder.Record(ctx, runs); err != nil {
-			return WaitError{}, err
-		}
 		now = nil
+	case now == nil:
+		now = r.Ended[t.ID]
 	}
 	if now == nil || r.mayBeFormer(h) {
 		if r.Created[h.Index] {
@@ -152,6 +146,16 @@ func (r *Runner) run(ctx context.Context, h hook.Hook, runs map[int]hook.Run) (W
 		r.Created[h.Index] = true
 	}
 	return r.judge(ctx, h, now, runs[h.Index])
+}
+
+// begin records that a hook runs, once there is room for its object.
+func (r *Runner) begin(ctx context.Context, h hook.Hook, now object.Object, runs map[int]hook.Run) (WaitError, error) {
+	if wait, err := r.clear(ctx, h, now, runs); err != nil || wait != (WaitError{}) {
+		return wait, err
+	}
+	runs[h.Index] = hook.Run{Phase: hook.Running, Started: r.Now()}
+	delete(r.Created, h.Index)
+	return WaitError{}, r.Recorder.Record(ctx, runs)
 }
 
 // mayBeFormer reports whether the object that is there may be the former one: only the process that has the answer knows whether it was applied.

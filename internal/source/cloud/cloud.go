@@ -220,6 +220,7 @@ func (e *Exchange) Registry(ctx context.Context, id identity, host string) (Cred
 			return e.acrLogin(ctx, s, host)
 		case provider.GCP:
 			return e.gcrLogin(ctx, s, host)
+		case provider.NoCloud:
 		}
 		return Credential{}, fmt.Errorf("%q is no cloud", id.Cloud)
 	})
@@ -233,6 +234,7 @@ func (e *Exchange) Git(ctx context.Context, id identity, url string) (Credential
 			return e.codeCommit(ctx, s, url)
 		case provider.Azure:
 			return e.devOps(ctx, s, url)
+		case provider.GCP, provider.NoCloud:
 		}
 		return Credential{}, fmt.Errorf("no Git repositories of %s are known", id.Cloud.Name())
 	})

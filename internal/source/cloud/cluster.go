@@ -232,6 +232,7 @@ func (e *Exchange) ClusterToken(ctx context.Context, id identity, name string) (
 			return e.kept(ctx, append(s.key(roleAnnotation), "eks", name), eksToken{s, name})
 		case provider.Azure:
 			return e.azureToken(ctx, s, aksScope)
+		case provider.GCP, provider.NoCloud:
 		}
 		return e.googleToken(ctx, s)
 	})

@@ -58,15 +58,11 @@ func (t *fetchAttempt) poll(ctx context.Context, want ref) (ref, bool, error) {
 		return want, false, nil
 	}
 	have, known := map[string]string{}, ""
-	for _, name := range names {
-		if !isAsLeft {
-			break
-		}
-		at, err := t.kept(name)
-		if err != nil {
+	if isAsLeft {
+		var err error
+		if have, known, err = t.keptOf(names); err != nil {
 			return want, false, err
 		}
-		have[name], known = at, cmp.Or(known, at)
 	}
 	if known == "" && len(names) == 1 {
 		return want, false, nil
@@ -81,12 +77,24 @@ func (t *fetchAttempt) poll(ctx context.Context, want ref) (ref, bool, error) {
 		t.oldProtocol = known != "" && errors.Is(err, errOldProtocol)
 		return want, false, nil
 	}
-	for _, name := range names {
-		if at := t.asked[name]; at != "" {
-			return want.named(name), at == have[name], nil
-		}
+	i := slices.IndexFunc(names, func(name string) bool { return t.asked[name] != "" })
+	if i < 0 {
+		return want, false, nil
 	}
-	return want, false, nil
+	return want.named(names[i]), t.asked[names[i]] == have[names[i]], nil
+}
+
+// keptOf returns where some references were found, and the first that was found.
+func (c *clone) keptOf(names []string) (have map[string]string, known string, err error) {
+	have = map[string]string{}
+	for _, name := range names {
+		at, err := c.kept(name)
+		if err != nil {
+			return nil, "", err
+		}
+		have[name], known = at, cmp.Or(known, at)
+	}
+	return have, known, nil
 }
 
 // askShare is the part of a fetch's time, one of so many, that its small request may take: git has the rest where no answer comes.

@@ -133,12 +133,18 @@ func (r *Resource) readConditions(cr object.Object) {
 			running = c.StringAt("reason") != "ProgressingWithRetry"
 		}
 	}
-	if r.Ready == "" && cr.GVK().Kind == "HelmRepository" && cr.At("spec", "type") == "oci" { // nothing is fetched of it, so that it has no conditions, as in Flux
+	if r.Ready == "" && isOfRegistry(cr) { // nothing is fetched of it, so that it has no conditions, as in Flux
 		r.Ready, r.Message, r.Settled = "True", "Helm repository is Ready", true
 		return
 	}
 	requested, _ := cr.Annotation(RequestedAt)
-	r.Settled = seen == cr.Generation() && !running && (r.Ready == "True" || r.Ready == "False") && (r.Suspended || requested == r.Handled)
+	r.Settled = seen == cr.Generation() && !running && r.isJudged() && (r.Suspended || requested == r.Handled)
+}
+
+func (r *Resource) isJudged() bool { return r.Ready == "True" || r.Ready == "False" }
+
+func isOfRegistry(cr object.Object) bool {
+	return cr.GVK().Kind == "HelmRepository" && cr.At("spec", "type") == "oci"
 }
 
 // readApplication translates an Application's sync and health into the words of a condition Ready.
