@@ -1,10 +1,12 @@
 package git_test
 
 import (
+	"compress/zlib"
 	"fmt"
 	"io"
 	"net/http"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +100,31 @@ func TestAFirstFetchThatFailsIsLeftToGit(t *testing.T) {
 	}
 }
 
+// TestAFirstFetchThatHasFailedIsLeftToGitFromThenOn: as long as git fails too, the clone is empty, and a look would ask for all twice.
+func TestAFirstFetchThatHasFailedIsLeftToGitFromThenOn(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	server := gittest.ServeHTTP(t, gittest.New(t, map[string]string{"a": "first"}), gittest.HTTPOptions{Hook: func(_ int, w http.ResponseWriter, q *http.Request) bool {
+		switch {
+		case isOwnFetch(q):
+			asked++
+			w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
+			return true
+		case q.Method == http.MethodGet: // git's first
+			http.Error(w, "away", http.StatusInternalServerError)
+			return true
+		}
+		return false
+	}})
+	s := newStore(t)
+	for range 3 {
+		refused(t, s, mainOf(server.URL), source.GitOperationFailed)
+	}
+	if asked != 1 {
+		t.Errorf("truce has asked %d times itself", asked)
+	}
+}
+
 // TestAFirstFetchIsBounded by what it may bring; git is not asked for the same again.
 func TestAFirstFetchIsBounded(t *testing.T) {
 	t.Parallel()
@@ -109,15 +136,31 @@ func TestAFirstFetchIsBounded(t *testing.T) {
 		}
 		own = true
 		w.Header().Set("Content-Type", "application/x-git-upload-pack-result")
-		for more := send(w, packet("packfile\n")+packet("\x01PACK\x00\x00\x00\x02\x7f\xff\xff\xff")); more; more = send(w, packet("\x01"+strings.Repeat("x", 60_000))) {
+		// A pack of one file of 1 GiB (gitformat-pack(5)), which is not compressed.
+		send(w, packet("packfile\n")+packet("\x01PACK\x00\x00\x00\x02\x00\x00\x00\x01"+"\xb0\x80\x80\x80\x20"))
+		file, err := zlib.NewWriterLevel(inBand{w}, zlib.NoCompression)
+		for err == nil {
+			_, err = file.Write(make([]byte, 1<<15))
 		}
 		return true
 	}})
 	spec := mainOf(server.URL)
 	spec.Limits.Bytes = 1 << 16
-	if text := refused(t, newStore(t), spec, source.LimitExceeded); !own || server.Requests() != 2 {
+	if text := refused(t, newStore(t), spec, source.LimitExceeded); !own || server.Requests() != 2 || !strings.Contains(text, "the server sent more than 262144 bytes") {
 		t.Errorf("%s after %d requests", text, server.Requests())
 	}
+}
+
+// inBand writes parts of a pack.
+type inBand struct{ to http.ResponseWriter }
+
+func (b inBand) Write(p []byte) (int, error) {
+	for part := range slices.Chunk(p, 60_000) {
+		if !send(b.to, packet("\x01"+string(part))) {
+			return 0, io.ErrClosedPipe
+		}
+	}
+	return len(p), nil
 }
 
 // isOwnFetch reports whether a request is truce's own, for objects. It takes the first bytes of it.
