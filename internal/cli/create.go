@@ -79,10 +79,10 @@ func (c *createFlags) run(ctx context.Context, args []string) error {
 	if c.upsert {
 		e.How = view.Upsert
 	}
-	if e.Labels, err = parsePairs("--label", slices.Concat(c.labels, c.short)); err != nil {
+	if e.Labels, err = parseKeyValues("--label", slices.Concat(c.labels, c.short)); err != nil {
 		return err
 	}
-	if e.Annotations, err = parsePairs("--annotations", c.annotations); err != nil {
+	if e.Annotations, err = parseKeyValues("--annotations", c.annotations); err != nil {
 		return err
 	}
 	if c.file != "" {
@@ -94,22 +94,6 @@ func (c *createFlags) run(ctx context.Context, args []string) error {
 		return err
 	}
 	return c.connected(ctx, func(cl *Cluster) error { return c.edit(ctx, cl, e, "created") })
-}
-
-// parsePairs reads labels or annotations.
-func parsePairs(flag string, texts []string) (map[string]string, error) {
-	var out map[string]string
-	for _, text := range texts {
-		key, value, ok := strings.Cut(text, "=")
-		if !ok || key == "" {
-			return nil, usageError("%s %q: want KEY=VALUE", flag, text)
-		}
-		if out == nil {
-			out = map[string]string{}
-		}
-		out[key] = value
-	}
-	return out, nil
 }
 
 // key is what the new app is called: by the argument, and by the file.
