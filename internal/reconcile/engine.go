@@ -76,11 +76,7 @@ type appState struct {
 	app    app.App
 	report report.Report
 	wanted map[object.ID]bool // the objects of the newest revision
-	commit string             // of the newest revision that left nothing to prune; empty for none in this process
-	// reached is what was brought out last, see run.where; empty for nothing in this process.
-	rolledOut string
-	// compared is what was compared with the cluster last in order to find out whether it is to be brought out.
-	compared  string
+	progress
 	begun     begunOperation // zero for none in this process
 	exhausted exhausted      // zero for none
 	// withheld is what is not written to the objects: the newest release has failed, and nothing more is tried.
@@ -89,15 +85,11 @@ type appState struct {
 	// withdrawn says that the request was taken off the custom resource since the app was read for the newest run.
 	withdrawn bool
 	// noted is the newest run in this process that was more than a wait, remembered what the custom resource said of the runs before the first.
-	noted      notedRun
-	remembered rememberedRun
-	// leaves is the state of Git (run.where) that left something to prune, since leavesSince; empty for none in this process.
-	leavingAt    string
-	leavesSince  time.Time
+	noted        notedRun
+	remembered   rememberedRun
 	admitted     string           // the revision and generation at which the dependencies were ready last (admittedKey); empty for none in this process
 	announced    string           // those at which the app, waiting for its dependencies, asked for its objects last
 	released     string           // the same, and which objects other apps asked for, when it released those that it did not name any more
-	syncRequest  string           // the token of the newest order that a run was about; empty for none in this process
 	variables    *variables.Set   // of the newest render; nil for none
 	chart        *release.Request // the same, of objects of a chart
 	keys         *keys.Set        // of the newest render, without the keys themselves; nil for none
@@ -109,8 +101,20 @@ type appState struct {
 	changes      changes
 	pruned       int                   // the era in which a run last came to the prune, see firstOfEra
 	prunedBefore []report.ListedObject // by earlier runs of a prune that goes on wave by wave
-	// overtaken is closed when something newer is asked for than what the run that goes on is about.
+	// superseded is closed when something newer is asked for than what the run that goes on is about.
 	superseded chan struct{}
+}
+
+// progress is how far an app has come with the revisions and requests of its source, in this process. Its texts are empty for none, and nothing of it
+// holds once the server's data has gone back.
+type progress struct {
+	commit      string // of the newest revision that left nothing to prune
+	rolledOut   string // what was brought out last (appRun.rolloutKey)
+	compared    string // what was compared with the cluster last in order to find out whether it is to be brought out
+	syncRequest string // the token of the newest sync request that a run was about
+	// leavingAt is the state of Git (appRun.rolloutKey) that left something to prune, since leavesSince.
+	leavingAt   string
+	leavesSince time.Time
 }
 
 // BeginRun says that whatever was asked for of the app until now is about to be looked at.

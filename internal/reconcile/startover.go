@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"strings"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -54,7 +53,7 @@ func (r *managedObject) startOver() *managedObject {
 func (s *appState) startOver(era int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.era, s.rolledOut, s.compared, s.syncRequest, s.commit, s.leavingAt, s.leavesSince = era, "", "", "", "", "", time.Time{}
+	s.era, s.progress = era, progress{}
 	s.report = report.Report{App: s.report.App, Stage: report.Admit, Reason: report.InProgress, Message: errWentBack.Error(), At: s.report.At}
 	s.exhausted = exhausted{}
 	s.inventory.clear()
