@@ -48,7 +48,7 @@ func TestAFailedObjectThatIsGoneFailsNoMore(t *testing.T) {
 			var queued []object.ID
 			e, a, managed := failingApp(queueFuncs{object: func(id object.ID) { queued = append(queued, id) }})
 			web := managed("web")
-			if err := end(&objectReconcile{engine: e, managed: web, app: a, snap: snapshot{owner: a.Key}, fresh: true}); err != nil {
+			if err := end(&objectReconcile{engine: e, managed: web, app: a, snap: snapshot{owner: a.Key}, freshness: current}); err != nil {
 				t.Fatal(err)
 			}
 			if _, fails := e.failures.of(a.Key)[web.id]; fails || web.health.Code != health.Missing {

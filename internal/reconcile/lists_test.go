@@ -112,7 +112,7 @@ func TestAReadThatShowsAnOlderStateStartsOver(t *testing.T) {
 	} {
 		e, records, _ := knowing(t, &listing{heads: []live.Head{c.head}}, map[string]uint64{"a": 100})
 		era := e.History.Era()
-		w := objectReconcile{engine: e, managed: records["a"], stale: true}
+		w := objectReconcile{engine: e, managed: records["a"], freshness: outdated}
 		if err := w.readObject(t.Context()); errors.Is(err, errWentBack) != c.back || err != nil && !c.back || (e.History.Era() != era) != c.back {
 			t.Errorf("%s: error %v, the era has ended: %t", name, err, e.History.Era() != era)
 		}

@@ -70,8 +70,8 @@ func TestWhatWasChangedBackIsJudgedAsItIs(t *testing.T) {
 	came, _ := r.takePending(&e.eventTexts)
 	ev := came.event
 	e.OnEvent(labelled("11", "a"))
-	w := &objectReconcile{engine: e, managed: r, live: ev.Object, fresh: true}
-	if err := w.keepResult(); !errors.Is(err, errRepeat) || w.fresh {
-		t.Errorf("a comparison with an outdated object: error %v, to be read again %v", err, !w.fresh)
+	w := &objectReconcile{engine: e, managed: r, live: ev.Object, freshness: current}
+	if err := w.keepResult(); !errors.Is(err, errRepeat) || w.freshness != outdated {
+		t.Errorf("a comparison with an outdated object: error %v, to be read again %v", err, w.freshness == outdated)
 	}
 }

@@ -66,8 +66,7 @@ type objectReconcile struct {
 	live      object.Object
 	owners    []ownership.Entry
 	treatment optout.Treatment // what the object itself asks for
-	fresh     bool             // live is the server's newest answer, not to be read again
-	stale     bool             // what was known turned out to be wrong: only a GET counts
+	freshness freshness        // of live
 	wrote     bool             // a write was begun
 	missing   string           // what would have to exist before an absent object could be created
 
@@ -91,6 +90,15 @@ type objectReconcile struct {
 	announced []report.Finding     // by this attempt or one before
 	returned  []report.Finding     // of these it was noted that they are no more
 }
+
+// freshness says what the live object that a reconcile holds is worth.
+type freshness uint8
+
+const (
+	unread   freshness = iota // none is held: what the event shows that led here will do
+	current                   // the server's newest answer, not to be read again
+	outdated                  // it turned out to be wrong: only an event that came since, or a GET, counts
+)
 
 // maxTries is how often one object is reconciled from a stale state, and how many writes are made, before the next event is waited for.
 const maxTries = 6
@@ -123,7 +131,7 @@ func (w *objectReconcile) reconcile(ctx context.Context) (again time.Time, err e
 		if done {
 			return w.plan.RetryAt, nil
 		}
-		if w.fresh { // something was written, or more is known than before
+		if w.freshness == current { // something was written, or more is known than before
 			steps++
 			continue
 		}
@@ -194,17 +202,17 @@ func (w *objectReconcile) readObject(ctx context.Context) error {
 	if w.access, err = w.engine.accessOf(w.app); err != nil {
 		return err
 	}
-	if w.fresh {
+	if w.freshness == current {
 		return nil
 	}
-	if w.stale {
+	if w.freshness == outdated {
 		w.seen = w.newer()
 	}
 	w.live = nil
 	switch {
 	case w.isShown():
 		w.live = w.seen.Object
-	case w.seen == nil && !w.stale && w.surelyAbsent():
+	case w.seen == nil && w.freshness == unread && w.surelyAbsent():
 	default:
 		w.live, err = w.access.Live.Get(ctx, w.snap.gvk, w.managed.id)
 		if w.live.UID() == w.snap.uid && w.engine.isOlder(versionOf(w.live), w.snap.version, era) {
@@ -221,7 +229,7 @@ func (w *objectReconcile) readObject(ctx context.Context) error {
 		return fmt.Errorf("read: %w", err)
 	}
 	w.owners, err = w.engine.shapes.Owners(w.live, w.snap.baseline)
-	w.fresh = true
+	w.freshness = current
 	return err
 }
 
@@ -266,7 +274,7 @@ func (w *objectReconcile) homeless(ctx context.Context, absent error) string {
 }
 
 // reread makes the next look a newer event than the one that was judged, where the watch has brought it by then; else a GET.
-func (w *objectReconcile) reread() { w.fresh, w.stale = false, true }
+func (w *objectReconcile) reread() { w.freshness = outdated }
 
 // surelyAbsent saves a GET before the creation of an object: its kind is under watch, and it was never seen there. If it is
 // there after all (without our label), the unforced apply of Create conflicts with its owners. It would not conflict with another instance of

@@ -35,7 +35,7 @@ func (w *objectReconcile) keepProblem(text string) {
 	switch {
 	case w.live != nil && !r.knowsNewer(w.live):
 		r.keepHealth(w.engine, w.live)
-	case w.live == nil && w.fresh && r.health.Code != "": // what was seen of it is gone
+	case w.live == nil && w.freshness == current && r.health.Code != "": // what was seen of it is gone
 		r.keepAbsence(w.engine, w.healthOfAbsent())
 	}
 }
