@@ -21,7 +21,7 @@ import (
 // it has not. An operation that cannot be ended now stays open until the next run.
 func (r *appRun) endAbandoned(ctx context.Context, failed error) {
 	o, open := r.openOperation()
-	if !open || r.isRollout || r.asked.Policy.Mode != policy.Enforce || r.access.Live == nil || r.canceled || onlyWaits(reasonOf(failed)) {
+	if !open || r.purpose == rollingOut || r.asked.Policy.Mode != policy.Enforce || r.access.Live == nil || r.canceled || onlyWaits(reasonOf(failed)) {
 		return
 	}
 	reason, why := r.whyAbandoned(o, failed)

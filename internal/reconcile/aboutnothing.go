@@ -23,7 +23,7 @@ func (r *appRun) refuseIfAboutNothing() {
 	}
 	why := fmt.Sprintf("none of the objects that it names is described in Git or was applied: %s", strings.Join(names, ", "))
 	r.asked.SyncRequest.Refused = why
-	r.isRollout = false
+	r.purpose.leave()
 	r.endRollout(report.SpecRefused, why)
 	r.app = r.asked.BetweenRollouts()
 	r.app.Policy.Mode = policy.Await
@@ -34,7 +34,7 @@ func (r *appRun) refuseIfAboutNothing() {
 // which ends the operation.
 func (r *appRun) isAboutNothing() bool {
 	request := r.app.SyncRequest
-	if !r.isRollout || len(request.Objects) == 0 || len(r.problems) > 0 {
+	if r.purpose != rollingOut || len(request.Objects) == 0 || len(r.problems) > 0 {
 		return false
 	}
 	covers := func(o desired.Object) bool { return request.Covers(o.ID) }

@@ -41,8 +41,8 @@ func TestAnOperationAboutObjectsThatTheAppDoesNotHaveIsRefused(t *testing.T) {
 			t.Fatalf("%s: %v", what, err)
 		}
 		o := r.report.Rollout
-		if ended := !o.Ended.IsZero(); ended != c.refused || r.isRollout == c.refused {
-			t.Errorf("%s: ended %t, goes on %t", what, ended, r.isRollout)
+		if ended := !o.Ended.IsZero(); ended != c.refused || r.purpose == rollingOut == c.refused {
+			t.Errorf("%s: ended %t, goes on %t", what, ended, r.purpose == rollingOut)
 		}
 		if !c.refused {
 			continue

@@ -38,12 +38,10 @@ type appRun struct {
 	app          app.App
 	cluster      string         // that the app works in, see Remote; set by admit
 	access       tenancy.Access // of app's account; set by admit
-	isRollout    bool           // this run brings something out
-	comparesOnly bool           // this run finds out whether a new revision is to be brought out
-	isTerminated bool           // a person has ended what was asked for, and the run has stopped before the stage that heeds that
-	isCertain    bool           // it is brought out after that in any case
-	applies      bool           // the run has come to the objects
-	requested    bool           // a person asks for this run
+	purpose      purpose
+	isTerminated bool // a person has ended what was asked for, and the run has stopped before the stage that heeds that
+	applies      bool // the run has come to the objects
+	requested    bool // a person asks for this run
 	at           report.Stage
 	renewed      bool  // Git describes something else than the run before
 	unsettled    error // that settings which the adoption depends on could not be read

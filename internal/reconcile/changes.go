@@ -19,7 +19,7 @@ type changes struct {
 // caller holds the state's mu.
 func (r *appRun) beginChanges() {
 	of := strings.Join([]string{r.artifact.Revision, strconv.FormatInt(r.app.Generation, 10), r.asked.SyncRequest.Token}, " ")
-	if r.isRollout && of != r.state.changes.of {
+	if r.purpose == rollingOut && of != r.state.changes.of {
 		r.state.changes = changes{of: of, written: r.state.changes.written, writtenOf: r.state.changes.writtenOf}
 	}
 }

@@ -10,22 +10,22 @@ import (
 
 func TestChangesAreThoseOfOneRollout(t *testing.T) {
 	state := &appState{}
-	run := func(revision, order string, isRollout bool) *appRun {
+	run := func(revision, order string, p purpose) *appRun {
 		a := app.App{Generation: 1, SyncRequest: app.SyncRequest{Token: order}}
-		return &appRun{state: state, app: a, asked: a, artifact: source.Artifact{Revision: revision}, isRollout: isRollout}
+		return &appRun{state: state, app: a, asked: a, artifact: source.Artifact{Revision: revision}, purpose: p}
 	}
 	for _, c := range []struct {
 		of   string
 		run  *appRun
 		kept bool
 	}{
-		{"the first revision", run("1", "", true), false},
-		{"another try", run("1", "", true), true},
-		{"a look", run("1", "", false), true},
-		{"an order of the same revision", run("1", "one", true), false},
-		{"a look after the order", run("1", "", false), true},
-		{"another order", run("1", "two", true), false},
-		{"the next revision", run("2", "", true), false},
+		{"the first revision", run("1", "", rollingOut), false},
+		{"another try", run("1", "", rollingOut), true},
+		{"a look", run("1", "", betweenRollouts), true},
+		{"an order of the same revision", run("1", "one", rollingOut), false},
+		{"a look after the order", run("1", "", betweenRollouts), true},
+		{"another order", run("1", "two", rollingOut), false},
+		{"the next revision", run("2", "", rollingOut), false},
 	} {
 		state.changes.created = object.Tally{Total: 1}
 		if c.run.beginChanges(); (state.changes.created.Total == 1) != c.kept {

@@ -49,7 +49,7 @@ func (r *managedObject) forgetExpiry(begun time.Time) {
 // as with Helm, and an order those that a person has named. Zero for no such operation.
 func (r *appRun) runsAgainSince(id object.ID) time.Time {
 	named := len(r.app.SyncRequest.Objects) > 0 && r.app.SyncRequest.Covers(id)
-	if r.isRollout && (named || r.chart.made != nil) {
+	if r.purpose == rollingOut && (named || r.chart.made != nil) {
 		return r.report.Rollout.Begun
 	}
 	return time.Time{}

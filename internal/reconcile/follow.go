@@ -22,7 +22,7 @@ type begunOperation struct {
 
 // noteBegun notes which automated operation the run is a part of.
 func (r *appRun) noteBegun() {
-	if !r.isRollout || r.asked.Rollout != app.IfChanged || r.asked.SyncRequest.Token != "" {
+	if r.purpose != rollingOut || r.asked.Rollout != app.IfChanged || r.asked.SyncRequest.Token != "" {
 		return
 	}
 	content, _ := r.contents()
@@ -110,7 +110,7 @@ func (r *appRun) stopFormer(ctx context.Context, former inventory.Operation, own
 // dropFormer stops the hooks of the operation whose place an automated one without hooks takes, and removes it from the record.
 func (r *appRun) dropFormer(ctx context.Context) error {
 	former := r.inventory.Operation
-	if !r.isRollout || r.app.Policy.Mode != policy.Enforce || r.asked.SyncRequest.Token != "" || former.Key == "" || former.Ended || former.Key == r.operationKey() {
+	if r.purpose != rollingOut || r.app.Policy.Mode != policy.Enforce || r.asked.SyncRequest.Token != "" || former.Key == "" || former.Ended || former.Key == r.operationKey() {
 		return nil
 	}
 	if err := r.stopFormer(ctx, former, nil); err != nil {

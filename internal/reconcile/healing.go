@@ -33,7 +33,7 @@ func (r *appRun) noteHealing() {
 // heals reports whether the run puts drift back outside of an operation.
 func (r *appRun) heals() bool {
 	return r.asked.Rollout == app.IfChanged && r.asked.Policy.Remediation == policy.Remediate && r.asked.Policy.Mode == policy.Enforce &&
-		!r.isRollout && !r.comparesOnly && !r.app.OnlyApplied && !r.canceled && r.applies
+		r.purpose != rollingOut && !r.purpose.comparesOnly() && !r.app.OnlyApplied && !r.canceled && r.applies
 }
 
 // failedOutcomes are the objects that could not be applied.

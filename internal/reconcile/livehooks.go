@@ -20,7 +20,7 @@ func (r *appRun) observeHooks(ctx context.Context) {
 	if len(r.app.Aside) == 0 || r.app.Policy.Mode == policy.Observe || r.access.Live == nil || r.engine.Version == nil {
 		return
 	}
-	if r.isRollout || r.requested || r.report.Hooks == nil {
+	if r.purpose == rollingOut || r.requested || r.report.Hooks == nil {
 		if left, err := r.readRanHooks(ctx); err == nil {
 			r.report.Hooks, r.report.LiveImages = left.there, left.images
 			r.forgetLeft(ctx, left.gone)

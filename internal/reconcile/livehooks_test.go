@@ -22,7 +22,7 @@ func TestWhatAHookHasLeftIsForgottenWhenItIsGone(t *testing.T) {
 	e.Version = servesJobs{}
 	left := []string{"Job.batch shop/gone", there.String(), "Widget.example.com shop/unserved"}
 	look := func(at report.Stage) *appRun {
-		r := &appRun{engine: e, state: e.state(a.Key), app: a, isRollout: true, at: at, access: tenancy.Access{Live: s}}
+		r := &appRun{engine: e, state: e.state(a.Key), app: a, purpose: rollingOut, at: at, access: tenancy.Access{Live: s}}
 		r.app.Policy.Remediation = policy.Remediate
 		r.inventory = inventory.Record{App: a.Key, Operation: inventory.Operation{Key: "1", Left: slices.Clone(left)}}
 		r.observeHooks(t.Context())

@@ -16,7 +16,7 @@ import (
 
 // applyNamespace applies the namespace of the app's objects, in an operation, and where the run has anything to write.
 func (r *appRun) applyNamespace(ctx context.Context) error {
-	if !r.app.DefaultNamespace.Make || r.namespace != nil || !r.isRollout && !r.anyDue() {
+	if !r.app.DefaultNamespace.Make || r.namespace != nil || r.purpose != rollingOut && !r.anyDue() {
 		return nil
 	}
 	return r.makeNamespace(ctx)

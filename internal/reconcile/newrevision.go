@@ -30,7 +30,7 @@ func (r *appRun) mayChangeNothing() bool {
 
 // onlyCompare has the run write nothing.
 func (r *appRun) onlyCompare() {
-	r.comparesOnly = true
+	r.purpose.compare()
 	r.app = r.asked.BetweenRollouts()
 	r.app.Policy.Mode = policy.Await
 	r.setPolicy(r.app)
@@ -49,7 +49,7 @@ func (r *appRun) noteCompared() {
 // bringOutChange makes a rollout of a comparison whose result is known: Git describes other objects than before, or an operation goes on that was begun
 // with another revision, or by an earlier process.
 func (r *appRun) bringOutChange(ctx context.Context) error {
-	if !r.comparesOnly {
+	if !r.purpose.comparesOnly() {
 		r.noteBegun()
 		return nil
 	}
@@ -67,13 +67,14 @@ func (r *appRun) bringOutChange(ctx context.Context) error {
 	isCompared := goesOn && !r.report.Rollout.Begun.IsZero() // with the revision before
 	if !isCompared && r.waitsForHooks() {
 		// Until the first hook has ended, the comparison is what is known of the objects, also of an operation that an earlier process has begun.
-		r.isCertain = isCertain
+		if isCertain {
+			r.purpose.confirm()
+		}
 		return nil
 	}
 	if !isCertain && !r.isOtherThanBefore() {
 		return nil
 	}
-	r.comparesOnly = false
 	r.beginRollout()
 	r.noteBegun()
 	if err := r.inheritEntries(ctx); err != nil {
@@ -125,10 +126,10 @@ func (r *managedObject) describesOther(o desired.Object) bool {
 
 // endComparison takes in what the comparison of a new revision has shown: the cluster is as it describes, or the next run brings it out.
 func (r *appRun) endComparison() {
-	if !r.comparesOnly {
+	if !r.purpose.comparesOnly() {
 		return
 	}
-	if r.isCertain || !r.isInSync() {
+	if r.purpose == comparingBefore || !r.isInSync() {
 		r.engine.queue.EnqueueApp(r.app.Key)
 		return
 	}

@@ -132,7 +132,7 @@ func TestWhatHooksHaveLeftIsKnownAfterTheirOperation(t *testing.T) {
 		_, e := newShelf()
 		a, store := pruned(), &stored{}
 		e.Inventory = store
-		r := &appRun{engine: e, state: e.state(a.Key), app: a, asked: a, isRollout: true, inventory: inventory.Record{App: a.Key, Operation: former}}
+		r := &appRun{engine: e, state: e.state(a.Key), app: a, asked: a, purpose: rollingOut, inventory: inventory.Record{App: a.Key, Operation: former}}
 		r.state.inventory.next = &r.inventory // what stopHooks loads
 		if err := end(r); err != nil {
 			t.Fatalf("%s: %v", what, err)

@@ -83,7 +83,7 @@ func parseRecorded(text string) (r recordedRender, err error) {
 func (r *appRun) mayBeRecorded() bool {
 	a := r.asked
 	return r.engine.Watches != nil && r.app.Policy.Mode == policy.Enforce && a.Release == nil && len(a.Parts) == 0 && !a.Decryption.IsSet() &&
-		a.Adoption.Mode != policy.HandBack && !a.Deleting && a.SyncRequest.Token == "" && !r.comparesOnly
+		a.Adoption.Mode != policy.HandBack && !a.Deleting && a.SyncRequest.Token == "" && !r.purpose.comparesOnly()
 }
 
 // dependsOn is what the app's objects depend on besides the files and the request; empty where that is not known.
@@ -98,7 +98,7 @@ func (e *Engine) dependsOn(a app.App) string {
 // recognize takes the app's objects from its inventory where a render would give them, and all of them are as an earlier process has found them to be
 // as Git wants. It reports whether it has.
 func (r *appRun) recognize(ctx context.Context) (bool, error) {
-	if !r.mayBeRecorded() || r.isRollout && r.asked.Rollout == app.IfChanged || r.engine.isRendered(r.state) {
+	if !r.mayBeRecorded() || r.purpose == rollingOut && r.asked.Rollout == app.IfChanged || r.engine.isRendered(r.state) {
 		return false, nil
 	}
 	if err := r.lockedLoad(ctx); err != nil {

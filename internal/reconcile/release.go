@@ -117,7 +117,7 @@ func (r *appRun) isReleased() bool {
 // isDeployed reports whether the objects of the run are those of a deployed release, or of one that had failed before it was adopted, and the run brings
 // nothing out: of such an object of which no record says what was applied, nothing but truce's marks is new. The caller holds mu of the state.
 func (r *appRun) isDeployed() bool {
-	return r.chart.made != nil && !r.isRollout && (r.chart.decision.State == lifecycle.InSync || r.state.withheld == withholdsValues)
+	return r.chart.made != nil && r.purpose != rollingOut && (r.chart.decision.State == lifecycle.InSync || r.state.withheld == withholdsValues)
 }
 
 // writesRelease reports whether the run stores releases.

@@ -40,7 +40,7 @@ func (e *Engine) WithdrawRequest(key app.Key) {
 // isNewRequest reports whether the run is the first one of an order. The runs that follow by themselves, since it waited or failed, are no request.
 func (r *appRun) isNewRequest() bool {
 	token := r.asked.SyncRequest.Token
-	if !r.isRollout || token == "" {
+	if r.purpose != rollingOut || token == "" {
 		return false
 	}
 	r.state.mu.Lock()

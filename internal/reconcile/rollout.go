@@ -41,7 +41,7 @@ func (r *appRun) beginRollout() {
 		r.endRollout(report.SpecRefused, refused)
 		return
 	}
-	r.isRollout = true
+	r.purpose.rollOut()
 	r.beginWritten()
 	r.app = r.asked.InRollout()
 	r.setPolicy(r.app)
@@ -157,14 +157,14 @@ func (r *appRun) isComplete() bool {
 // closeRollout ends the rollout with the run, unless the run is to be taken up again at once.
 func (r *appRun) closeRollout() {
 	switch {
-	case r.isTerminated && r.isRollout:
+	case r.isTerminated && r.purpose == rollingOut:
 		r.endRollout(report.OperationTerminated, errTerminated.Error())
 	case r.isTerminated:
 		r.report.Rollout = r.unbegunRollout()
 		r.endRollout(report.OperationTerminated, errTerminated.Error())
-	case r.isRollout && (r.report.Reason == report.InProgress || r.report.Reason == report.AwaitingHealth || r.report.Reason == report.DependencyNotReady):
+	case r.purpose == rollingOut && (r.report.Reason == report.InProgress || r.report.Reason == report.AwaitingHealth || r.report.Reason == report.DependencyNotReady):
 		r.report.Rollout.Message, r.report.Rollout.Outcomes = r.report.Message, r.outcomes()
-	case r.isRollout:
+	case r.purpose == rollingOut:
 		r.endRollout(r.report.Reason, r.report.Message)
 	case r.hasOpenRequest() && r.report.Stage != report.Done && r.report.Reason != report.InProgress && r.report.Reason != report.Suspended:
 		r.report.Rollout = r.unbegunRollout()
@@ -172,7 +172,7 @@ func (r *appRun) closeRollout() {
 	default:
 		r.noteHealing()
 	}
-	if r.isRollout || r.comparesOnly || r.asked.SyncRequest.Refused != "" {
+	if r.purpose == rollingOut || r.purpose.comparesOnly() || r.asked.SyncRequest.Refused != "" {
 		r.state.mu.Lock()
 		r.state.app = r.state.betweenRollouts(r.asked)
 		r.state.mu.Unlock()
@@ -194,10 +194,10 @@ func (r *appRun) hasOpenRequest() bool { return r.asked.SyncRequest.Token != "" 
 func (r *appRun) endRollout(why report.Reason, message string) {
 	o := &r.report.Rollout
 	o.Ended, o.Reason, o.Message = r.engine.Now(), why, message
-	if r.isRollout {
+	if r.purpose == rollingOut {
 		o.Outcomes = r.outcomes()
 	}
-	if r.isRollout && why == report.Succeeded && r.isComplete() {
+	if r.purpose == rollingOut && why == report.Succeeded && r.isComplete() {
 		r.state.mu.Lock()
 		r.state.rolledOut, r.state.exhausted = r.rolloutKey(), exhausted{}
 		r.state.mu.Unlock()

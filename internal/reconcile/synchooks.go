@@ -41,7 +41,7 @@ type syncHooks struct {
 // runsHooks reports whether this run is a part of an operation that has hooks. An order about some of the objects has none.
 func (r *appRun) runsHooks() bool {
 	order := r.app.SyncRequest
-	return r.isRollout && r.app.Policy.Mode == policy.Enforce && len(order.Objects) == 0 && order.Hooks != hook.SkipHooks && len(r.set.Hooks) > 0
+	return r.purpose == rollingOut && r.app.Policy.Mode == policy.Enforce && len(order.Objects) == 0 && order.Hooks != hook.SkipHooks && len(r.set.Hooks) > 0
 }
 
 // beginSync runs the hooks that come before the objects of an operation, unless the operation ends there.

@@ -14,7 +14,9 @@ import (
 )
 
 // ordersWaves reports whether a sync wave waits for those before it: in an operation. Drift is put back without waiting.
-func (r *appRun) ordersWaves() bool { return r.isRollout && r.app.Policy.Mode == policy.Enforce }
+func (r *appRun) ordersWaves() bool {
+	return r.purpose == rollingOut && r.app.Policy.Mode == policy.Enforce
+}
 
 // syncWaves are the waves of the objects, and of the hooks that come with them, in their order.
 func (r *appRun) syncWaves() []int {

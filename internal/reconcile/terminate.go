@@ -17,7 +17,7 @@ var errTerminated = &stageError{report.OperationTerminated, errors.New("operatio
 // heedTermination ends the operation if a person has asked for that: nothing is waited for any more, and the objects of its hooks that run are deleted.
 // What was applied stays. The operation does not begin again by itself, in another process neither, until another revision or sync is asked for.
 func (r *appRun) heedTermination(ctx context.Context) error {
-	if !r.isRollout || r.app.Policy.Mode != policy.Enforce {
+	if r.purpose != rollingOut || r.app.Policy.Mode != policy.Enforce {
 		return nil
 	}
 	had := r.wasTerminated()
@@ -53,7 +53,7 @@ func (r *appRun) endTerminated(ctx context.Context, failed error) {
 		return
 	}
 	if r.access.Live != nil && a.SyncRequest.Mode == "" {
-		if err := r.stopHooks(ctx, errTerminated.Error(), r.isRollout); err != nil {
+		if err := r.stopHooks(ctx, errTerminated.Error(), r.purpose == rollingOut); err != nil {
 			r.report.Notes = append(r.report.Notes, "the operation is not ended yet: "+r.redacted(err.Error()))
 			return
 		}
@@ -69,7 +69,7 @@ func (r *appRun) wasTerminated() bool {
 
 // leaveRollout has the report say of the operation what it said before.
 func (r *appRun) leaveRollout() {
-	r.isRollout = false
+	r.purpose.leave()
 	r.setPolicy(r.asked.BetweenRollouts())
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
