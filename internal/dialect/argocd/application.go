@@ -24,9 +24,12 @@ const timeout = 5 * time.Minute
 func (Applications) App(cr object.Object, process policy.Policy) app.App {
 	r := &reading{}
 	a, spec := r.app(cr, process)
-	a.ReachedRevision = appliedRevision(cr, spec)
-	a.FailedRevision, a.FailedMessage = failedOperation(cr, spec)
-	a.AttemptedRevision, a.LastFailure = lastFailure(cr)
+	var had runStatus
+	reader.DecodeStatus(cr, &had)
+	a.LeftOperation = leftOperation(cr, had.OperationState, spec)
+	a.ReachedRevision = appliedRevision(had, spec)
+	a.FailedRevision, a.FailedMessage = failedOperation(cr, had.OperationState, spec)
+	a.AttemptedRevision, a.LastFailure = lastFailure(had)
 	a.Problems, a.Notes = r.Problems, r.Notes
 	return a
 }
@@ -65,7 +68,6 @@ func (r *reading) app(cr object.Object, process policy.Policy) (app.App, applica
 	a.Ignore = r.rules(spec.IgnoreDifferences)
 	a.SyncRequest = r.order(cr, spec)
 	a.Terminating, a.TerminatingRequest = terminating(cr)
-	a.LeftOperation = leftOperation(cr, spec)
 	r.history(spec)
 	a.MovedTo, _ = cr.Annotation(identity.MovedToKey)
 	r.annotations(cr)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/truce-gitops/truce/internal/decide"
 	"github.com/truce-gitops/truce/internal/decide/compare"
-	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/report"
 )
@@ -124,9 +123,7 @@ const comparedWithLast = ", the last revision that was fetched"
 
 // lastFailure is the message of the condition that says why the newest run has stopped, and the revision that it was about. That the source was not
 // fetched stops no run that has an earlier revision.
-func lastFailure(cr object.Object) (revision, message string) {
-	var s applicationStatus
-	reader.DecodeStatus(cr, &s)
+func lastFailure(s runStatus) (revision, message string) {
 	for _, c := range s.Conditions {
 		stops := c.Type == invalidSpec || c.Type == comparison || c.Type == syncError
 		if stops && !strings.HasSuffix(c.Message, comparedWithLast) {

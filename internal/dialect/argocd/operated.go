@@ -270,9 +270,7 @@ func limited(all []historyEntry, spec applicationSpec) []historyEntry {
 
 // appliedRevision is the revision of the newest operation that went through, as long as files come from the same place: of several sources those of
 // all, with spaces between. It is empty where the newest operation does not show that the namespace has the labels and annotations that the spec wants.
-func appliedRevision(cr object.Object, spec applicationSpec) string {
-	var s applicationStatus
-	reader.DecodeStatus(cr, &s)
+func appliedRevision(s runStatus, spec applicationSpec) string {
 	var was syncResult
 	if n := len(s.History); n > 0 {
 		h := s.History[n-1]
@@ -318,10 +316,7 @@ func sameMetadata(was any, spec applicationSpec) bool {
 
 // failedOperation is the newest operation, if it was an automated one that has failed and has no retries left, as long as files come from the same place, and
 // the spec wants the same of the namespace. An adopted Application begins with an operation of its own.
-func failedOperation(cr object.Object, spec applicationSpec) (revision, message string) {
-	var s applicationStatus
-	reader.DecodeStatus(cr, &s)
-	o := s.OperationState
+func failedOperation(cr object.Object, o *operationState, spec applicationSpec) (revision, message string) {
 	if how, _ := cr.Annotation(reader.AdoptedKey); how != "" || o == nil || o.Phase != phaseFailed || o.SyncResult == nil {
 		return "", ""
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/truce-gitops/truce/internal/dialect/reader"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
@@ -66,10 +65,7 @@ func terminating(cr object.Object) (on bool, request string) {
 }
 
 // leftOperation is the automated operation that is under way.
-func leftOperation(cr object.Object, spec applicationSpec) (left app.LeftOperation) {
-	var s applicationStatus
-	reader.DecodeStatus(cr, &s)
-	o := s.OperationState
+func leftOperation(cr object.Object, o *operationState, spec applicationSpec) (left app.LeftOperation) {
 	if o == nil || o.Phase != phaseRunning && o.Phase != phaseTerminating || object.Object(o.Operation).At("initiatedBy", "automated") != true || isBegun(cr) {
 		return left
 	}

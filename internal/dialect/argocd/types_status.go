@@ -5,15 +5,20 @@ import "github.com/truce-gitops/truce/internal/model/object"
 // applicationStatus is Argo CD's form of how an Application stands. Operations and sources are kept as they were written: their
 // unknown fields are kept.
 type applicationStatus struct {
-	Sync           syncStatus       `json:"sync"`
-	Health         healthStatus     `json:"health"`
-	Resources      []resourceStatus `json:"resources,omitempty"`
-	Conditions     []condition      `json:"conditions,omitempty"`
-	OperationState *operationState  `json:"operationState,omitempty"`
-	History        []historyEntry   `json:"history,omitempty"`
-	ReconciledAt   string           `json:"reconciledAt,omitempty"`
-	SourceType     string           `json:"sourceType,omitempty"`
-	Summary        summary          `json:"summary,omitempty"`
+	runStatus
+	Health       healthStatus     `json:"health"`
+	Resources    []resourceStatus `json:"resources,omitempty"`
+	ReconciledAt string           `json:"reconciledAt,omitempty"`
+	SourceType   string           `json:"sourceType,omitempty"`
+	Summary      summary          `json:"summary,omitempty"`
+}
+
+// runStatus is what a status says of runs and operations. An Application is read with it alone: of its objects there may be thousands.
+type runStatus struct {
+	Sync           syncStatus      `json:"sync"`
+	Conditions     []condition     `json:"conditions,omitempty"`
+	OperationState *operationState `json:"operationState,omitempty"`
+	History        []historyEntry  `json:"history,omitempty"`
 }
 
 type syncStatus struct {

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	kustomizev1 "github.com/fluxcd/kustomize-controller/api/v1"
-
 	"github.com/fluxcd/pkg/apis/kustomize"
 	"github.com/fluxcd/pkg/apis/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -94,7 +92,9 @@ func checked(cr object.Object, r report.Report) []report.Object {
 
 // failedSince is since when the condition Healthy is False for a health check that has failed.
 func failedSince(cr object.Object) time.Time {
-	var had kustomizev1.KustomizationStatus
+	var had struct {
+		Conditions []metav1.Condition `json:"conditions"`
+	}
 	reader.DecodeStatus(cr, &had)
 	c := findCondition(had.Conditions, meta.HealthyCondition)
 	if c == nil || c.Status != metav1.ConditionFalse || c.Reason != meta.HealthCheckFailedReason {

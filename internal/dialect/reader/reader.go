@@ -13,9 +13,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	kjson "sigs.k8s.io/json"
 
@@ -150,16 +152,38 @@ func DecodeErrorText(err error) string {
 	return "want " + want + ", not " + cmp.Or(kinds[m[1]], m[1])
 }
 
-// DecodeStatus reads what can be read of a status into a pointer to a struct: a malformed one is no reason to refuse anything.
+// DecodeStatus reads what can be read of a status into a pointer to a struct: a malformed one is no reason to refuse anything. What the struct does not name
+// costs nothing: an inventory may have thousands of objects.
 func DecodeStatus(cr object.Object, into any) {
 	status, ok := cr["status"].(map[string]any)
 	if !ok {
 		return
 	}
+	named := jsonNames(reflect.TypeOf(into).Elem())
 	for key, v := range status {
+		if !named[key] {
+			continue
+		}
 		data, err := json.Marshal(map[string]any{key: v})
 		if err != nil || json.Unmarshal(data, into) != nil {
 			continue
 		}
 	}
+}
+
+// namesOf has the answers of jsonNames.
+var namesOf sync.Map
+
+// jsonNames are the keys of a struct's fields in JSON, those of embedded structs among them.
+func jsonNames(of reflect.Type) map[string]bool {
+	if known, ok := namesOf.Load(of); ok {
+		return known.(map[string]bool)
+	}
+	names := map[string]bool{}
+	for _, f := range reflect.VisibleFields(of) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		names[name] = name != ""
+	}
+	namesOf.Store(of, names)
+	return names
 }

@@ -35,3 +35,33 @@ func TestTheStatusIsOfWhoWroteItLast(t *testing.T) {
 		})
 	}
 }
+
+// TestOnlyWhatIsAskedForIsReadOfAStatus: an inventory of thousands of objects costs nothing where it is not asked for.
+func TestOnlyWhatIsAskedForIsReadOfAStatus(t *testing.T) {
+	type runs struct {
+		Revision string `json:"revision,omitempty"`
+	}
+	var got struct {
+		runs
+		Count  int    `json:"count"`
+		Hidden string `json:"-"`
+	}
+	reader.DecodeStatus(object.Object{"status": map[string]any{
+		"revision": "main@sha1:1", "count": int64(2), "malformed": func() {}, "Hidden": "x", "-": "x",
+	}}, &got)
+	if got.Revision != "main@sha1:1" || got.Count != 2 || got.Hidden != "" {
+		t.Errorf("read: %+v", got)
+	}
+	reader.DecodeStatus(object.Object{"status": map[string]any{"revision": int64(3), "count": int64(4)}}, &got)
+	if got.Revision != "main@sha1:1" || got.Count != 4 {
+		t.Errorf("what is malformed hides the rest: %+v", got)
+	}
+	entries := make([]any, 10_000)
+	for i := range entries {
+		entries[i] = map[string]any{"id": "shop_web_apps_Deployment", "v": "v1"}
+	}
+	large := object.Object{"status": map[string]any{"count": int64(5), "inventory": map[string]any{"entries": entries}}}
+	if n := testing.AllocsPerRun(10, func() { reader.DecodeStatus(large, &got) }); n > 50 {
+		t.Errorf("%g allocations for one number", n)
+	}
+}
