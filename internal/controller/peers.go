@@ -51,12 +51,12 @@ func (c *Controller) unlooked(t *target, own app.SourceKey, since time.Time) (so
 }
 
 // InCluster implements the Apps of reconcile.Dependencies.
-func (t *target) InCluster() []app.Key {
+func (t *target) InCluster(wanted func(app.Key) bool) []app.Key {
 	t.c.mu.RLock()
 	defer t.c.mu.RUnlock()
 	var out []app.Key
 	for key, e := range t.c.appSet {
-		if !e.app.Deleting && t.c.sharesCluster(e.app, t) {
+		if wanted(key) && !e.app.Deleting && t.c.sharesCluster(e.app, t) {
 			out = append(out, key)
 		}
 	}

@@ -159,8 +159,8 @@ type Dependencies struct {
 	}
 	// Apps knows the apps whose objects are in the cluster that Live reads, or may be; nil for none besides those that have run. It does not block.
 	Apps interface {
-		// InCluster returns those that are not being deleted, in a list of the caller's own.
-		InCluster() []app.Key
+		// InCluster returns those that are not being deleted and are asked for, in a list of the caller's own. Wanted may not block.
+		InCluster(wanted func(app.Key) bool) []app.Key
 	}
 	// Seals makes codes that only truce can make, by which it knows the releases that it has stored; nil for none. It may block.
 	Seals interface {

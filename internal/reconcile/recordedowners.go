@@ -3,6 +3,7 @@ package reconcile
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
 	"github.com/truce-gitops/truce/internal/model/app"
@@ -13,13 +14,40 @@ import (
 // recordedOwners are the apps that have objects of the engine's cluster by their inventories, which an earlier process has left, and have not registered in
 // this one. Until such an app has registered, no other app gets these objects: it named them first.
 type recordedOwners struct {
-	known map[app.Key]bool        // the apps that have registered, or whose inventories have been looked at
+	known *knownApps              // those that have registered, or whose inventories have been looked at
 	names map[app.Key][]object.ID // of those that have not registered; an object that was dropped is here still
 	of    map[object.ID][]app.Key // the same by object
 }
 
+// knownApps is a set of apps with a lock of its own, since it is read while the controller's apps are locked: nothing else is locked under it.
+type knownApps struct {
+	mu  sync.RWMutex
+	all map[app.Key]bool
+}
+
+func (k *knownApps) has(key app.Key) bool {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	return k.all[key]
+}
+
+// add reports whether the app was not in the set yet.
+func (k *knownApps) add(key app.Key) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	had := k.all[key]
+	k.all[key] = true
+	return !had
+}
+
+func (k *knownApps) remove(key app.Key) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.all, key)
+}
+
 func newRecordedOwners() recordedOwners {
-	return recordedOwners{known: map[app.Key]bool{}, names: map[app.Key][]object.ID{}, of: map[object.ID][]app.Key{}}
+	return recordedOwners{known: &knownApps{all: map[app.Key]bool{}}, names: map[app.Key][]object.ID{}, of: map[object.ID][]app.Key{}}
 }
 
 // ownerOf returns the app that has an object as its inventory says, and that another one may not have yet.
@@ -34,10 +62,7 @@ func (o recordedOwners) ownerOf(id object.ID, by app.Key) (app.Key, bool) {
 
 // add takes in what an inventory names.
 func (o recordedOwners) add(key app.Key, names []object.ID) {
-	if o.known[key] {
-		return
-	}
-	if o.known[key] = true; len(names) == 0 {
+	if !o.known.add(key) || len(names) == 0 {
 		return
 	}
 	o.names[key] = names
@@ -76,7 +101,7 @@ func (o recordedOwners) keepOnly(some []app.Key) {
 	for key := range o.names {
 		if !kept[key] {
 			o.end(key)
-			delete(o.known, key)
+			o.known.remove(key)
 		}
 	}
 }
@@ -88,12 +113,11 @@ func (r *appRun) readRecordedOwners(ctx context.Context) error {
 	if e.Apps == nil || !r.namesUnowned() {
 		return nil
 	}
-	all := e.Apps.InCluster()
-	e.mu.Lock()
-	e.recorded.keepOnly(all)
-	unread := slices.DeleteFunc(all, func(key app.Key) bool { return e.recorded.known[key] || key == r.app.Key })
-	e.mu.Unlock()
-	for _, key := range unread {
+	e.keepRecordedOwners()
+	unread := func(key app.Key) bool { // most are known: each run of each app asks about all of them
+		return key != r.app.Key && !e.recorded.known.has(key)
+	}
+	for _, key := range e.Apps.InCluster(unread) {
 		saved, err := e.Inventory.Load(ctx, key)
 		if err != nil && ctx.Err() != nil {
 			return err
@@ -107,6 +131,20 @@ func (r *appRun) readRecordedOwners(ctx context.Context) error {
 		e.mu.Unlock()
 	}
 	return nil
+}
+
+// keepRecordedOwners forgets the inventories of apps that are not in the cluster any more.
+func (e *Engine) keepRecordedOwners() {
+	e.mu.RLock()
+	none := len(e.recorded.names) == 0
+	e.mu.RUnlock()
+	if none {
+		return
+	}
+	all := e.Apps.InCluster(func(app.Key) bool { return true })
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.recorded.keepOnly(all)
 }
 
 // namesUnowned reports whether the revision names an object that no app has, and that is new to this one.
@@ -138,8 +176,8 @@ func (e *Engine) endRecordedOwner(key app.Key) {
 			}
 		}
 	}
-	if e.recorded.known[key] = true; e.apps[key] == nil {
-		delete(e.recorded.known, key)
+	if e.recorded.known.add(key); e.apps[key] == nil {
+		e.recorded.known.remove(key)
 	}
 	e.mu.Unlock()
 	for _, waiter := range next {

@@ -25,7 +25,9 @@ func (s recordsOf) Load(_ context.Context, key app.Key) (inventory.Record, error
 // inCluster are the apps of an engine's cluster.
 type inCluster []app.Key
 
-func (a *inCluster) InCluster() []app.Key { return slices.Clone(*a) }
+func (a *inCluster) InCluster(wanted func(app.Key) bool) []app.Key {
+	return slices.DeleteFunc(slices.Clone(*a), func(key app.Key) bool { return !wanted(key) })
+}
 
 // TestAnObjectStaysWithTheAppWhoseInventoryNamesIt: after a restart another app that names it may run first. It gets the object when the app that had it does
 // not name it any more, or is none of this cluster.
