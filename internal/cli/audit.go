@@ -37,7 +37,8 @@ found in one is placed at the entry of the kustomization, or the app, that names
 
 --cluster looks at a cluster instead: it lists every workload that Flux, Argo CD or truce keeps as Git has it and that an
 autoscaler scales (an HPA, a ScaledObject, or another kind that truce claims lists), with the count, whether Git names it (by managedFields and
-what was last applied), and who wrote it last. Nothing is written, and each kind is listed once.
+what was last applied), and who wrote it last. A count that an Application ignores, by itself or by the ConfigMap argocd-cm of its Argo CD, and that it leaves alone in a
+sync (RespectIgnoreDifferences=true) is no conflict. What you may not list is left out, and said. Nothing is written, and each kind is listed once.
 
 A baseline is a file to keep in Git: what is found today is written to it, and does not fail tomorrow. It names no lines, so that
 findings stay known while lines move; an entry that is not found any more is reported as stale.

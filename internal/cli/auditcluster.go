@@ -66,9 +66,12 @@ func (f *auditFlags) live(ctx context.Context) error {
 		return err
 	}
 	return f.connected(ctx, func(cl *Cluster) error {
-		rows, err := autoscaled.InCluster(ctx, cl.Live(), catalogue, *f.config.Namespace)
+		rows, notes, err := autoscaled.InCluster(ctx, cl.Live(), catalogue, *f.config.Namespace)
 		if err != nil {
 			return err
+		}
+		for _, note := range notes {
+			_, _ = fmt.Fprintln(f.program.env.Err, "note: "+note) // a closed stderr is no failure of the command
 		}
 		if f.dialect != "" {
 			rows = slices.DeleteFunc(rows, func(r autoscaled.Workload) bool { return r.Dialect != discover.Dialect(f.dialect) })

@@ -2,8 +2,8 @@
 //
 // In: workloads as the cluster has them, what claims their counts, the Applications that agreed to live with differences.
 // Out: a Row for each workload under Git that is autoscaled: whose it is, what Git's hold on the count is, and who wrote the count last.
-// Promise: pure; a hold is said only if a record shows it; what no record shows is Unclear, and never called a conflict.
-// Not here: reading the cluster (view), what the files in Git say (rules).
+// Promise: nothing is written; a hold is said only if a record shows it; what no record shows is Unclear, and never called a conflict.
+// Not here: what the files in Git say (rules).
 package autoscaled
 
 import (
@@ -63,6 +63,8 @@ type Evidence struct {
 	Claims []claim.Claim
 	// Agreed says that the Application ignores the count, and respects that in a sync.
 	Agreed bool
+	// Unread says that the Application may ignore the count and respect that, but what says so may not be read.
+	Unread bool
 	Hasher ownership.Hasher
 	Now    time.Time
 }
@@ -84,7 +86,7 @@ func Inspect(e Evidence) (Workload, bool, error) {
 		Path: r.Claim.Path, Live: redact.HideValue(r.Live), UID: e.Object.UID(), Now: e.Now, Scaler: r.Claim.Scaler(), Hasher: e.Hasher,
 		Writer: writerOf(owners, r.Claim.Path),
 	}, attribution.Statements{})
-	r.judge()
+	r.judge(e.Unread)
 	return r, true, nil
 }
 
@@ -178,7 +180,8 @@ func leftAlone(o object.Object) bool {
 	return asks == optout.NeverApply || asks == optout.CreateOnly
 }
 
-func (r *Workload) judge() {
+// judge calls nothing a conflict that may be agreed on.
+func (r *Workload) judge(unread bool) {
 	count, who := field.PathString(r.Claim.Path), r.Claim.Name()
 	r.Severity = rules.Info
 	switch r.Hold {
@@ -189,6 +192,9 @@ func (r *Workload) judge() {
 		if r.Owner == ownership.Manager {
 			r.Severity = rules.Warning
 			r.Message = fmt.Sprintf("truce holds %s at %v, and %s scales from %d to %d: it cedes it, unless claims are off", count, r.Wants, who, r.Claim.Min, r.Claim.Max)
+		} else if unread {
+			r.Severity = rules.Warning
+			r.Message += ", unless its Application ignores that, which you may not read"
 		}
 	case Agreed:
 		r.Message = "the Application ignores " + count + ", and respects that in a sync"
