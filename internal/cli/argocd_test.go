@@ -30,7 +30,7 @@ func TestArgocdSelectsApplicationsAlone(t *testing.T) {
 	if asked, out, code := typed(t, "argocd", mixedApps[1:], "app", "delete", "-l", "env=pr-42"); code != argocdGenericError || len(asked) > 0 || out != "truce: no Applications in the cluster\n" {
 		t.Errorf("without an Application: code %d, asked for %d changes\n%s", code, len(asked), out)
 	}
-	for args, want := range map[string]string{"app list -o name": "application/grokdevops\n", "app list -w -o name": "application/grokdevops\n"} {
+	for args, want := range map[string]string{"app list -o name": "argocd/grokdevops\n", "app list -w -o name": "argocd/grokdevops\n"} {
 		if _, out, code := typed(t, "argocd", mixedApps, strings.Fields(args)...); code != 0 || out != want {
 			t.Errorf("%s: code %d\n%s", args, code, out)
 		}

@@ -140,6 +140,8 @@ type Resources interface {
 	FollowResources(ctx context.Context, q resource.Query, seen func(resource.List) bool) error
 	// RequestReconcile asks the controller of a custom resource to reconcile it now, and returns the token of the request, as RequestRun does.
 	RequestReconcile(context.Context, resource.Resource) (token string, err error)
+	// RefreshResource has an Application refreshed, normal or hard as Argo CD says, and returns it as it is after that.
+	RefreshResource(ctx context.Context, r resource.Resource, how string) (resource.Resource, error)
 	// SuspendResource suspends a custom resource of Flux.
 	SuspendResource(context.Context, resource.Resource) error
 	// ResumeResource ends that.

@@ -50,6 +50,8 @@ remove-source and confirm-deletion: each says what to use instead, and ends with
 | namespace without -n | the context's | argocd first, then wherever the name is the only one |
 | NAME | name, kind/name | name or namespace/name of an Application; kind/name of any app |
 | app list, and what -l, --field-selector, --all and -A select | all apps | Applications alone |
+| app list and app get, -o json and yaml | truce's own form: AppList, App | the Applications as they are in the cluster: an array, and for one name the object, with --refresh and --hard-refresh after that |
+| app list and app get -o name | kind/name | namespace/name |
 | app create makes | a GitRepository and a Kustomization | an Application |
 | app delete without a terminal | wants -y | goes on, as argocd does |
 | exit codes | 0 same, 1 differs, 2 usage, 3 cluster, 4 source or render, 130 interrupted | 0 same, 1 differs or nothing to set, 130 interrupted, 20 all other errors |

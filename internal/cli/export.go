@@ -94,6 +94,16 @@ func exported(o object.Object) object.Object {
 	return object.Object{"apiVersion": o["apiVersion"], "kind": o["kind"], "metadata": meta, "spec": withoutCredentials(o["spec"])}
 }
 
+// shownResource is a custom resource as kubectl get shows it, without the credentials of addresses.
+func shownResource(o object.Object) any {
+	o = o.Clone()
+	delete(o.Metadata(), "managedFields")
+	if notes, ok := o.At("metadata", "annotations").(map[string]any); ok {
+		delete(notes, "kubectl.kubernetes.io/last-applied-configuration")
+	}
+	return withoutCredentials(map[string]any(o))
+}
+
 // withoutCredentials masks the credentials in the addresses of a spec, in place.
 func withoutCredentials(spec any) any {
 	switch spec := spec.(type) {

@@ -31,6 +31,7 @@ Of an app that truce only observes beside Flux or Argo CD, Sync, Health, objects
 sees; the line Status is what the other controller says.
 
 -o json and yaml print an App for one name, and an AppList for several names, --all, -A and selectors.
+Called as argocd, they print the Application as it is in the cluster, after a refresh for --refresh and --hard-refresh.
 
 An app that cannot be read or run holds up no other: the exit code is the highest of theirs.`
 
@@ -41,6 +42,9 @@ func (f *appFlags) get() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get NAME...", Aliases: []string{"describe"}, Short: "Show an app, its objects and its fields", Long: longGet, Example: exampleGet,
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.printsResources() {
+				return f.getResources(cmd.Context(), cmd.Flags(), args)
+			}
 			return f.inspected(cmd.Context(), args, &getOutput{appFlags: f})
 		},
 	}
@@ -73,7 +77,7 @@ func (o *getOutput) print(d view.Detail) error {
 		o.items = append(o.items, newDetailJSON("App", d, func(report.Object) bool { return true }))
 		return nil
 	case "name":
-		_, err := fmt.Fprintln(out, resourceName(d.Report.App))
+		_, err := fmt.Fprintln(out, o.nameOf(d.Report.App))
 		return err
 	}
 	if o.any {

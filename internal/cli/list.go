@@ -47,7 +47,8 @@ An app that truce only observes shows what its status says, and whose word that 
 HEALTH is that word, too; Flux gives none without health checks. What truce itself sees of such an app:
 truce app get, truce app diff, and over time truce history.
 
-Called as argocd, it lists Applications alone.
+Called as argocd, it lists Applications alone; -o json and yaml print an array of them as they are in the cluster, and
+-o name NAMESPACE/NAME, as argocd does.
 
 SYNC and MESSAGE are what the controller has written. A note says that they may be out of date where the
 controller seems not to run: it neither renews a Lease nor answers at its status page.`,
@@ -88,7 +89,7 @@ func (l *listFlags) run(ctx context.Context, c *Cluster) error {
 			return err
 		}
 	}
-	if err := l.print(found); err != nil {
+	if err := l.print(ctx, c, found); err != nil {
 		return err
 	}
 	if l.output == "" || l.output == "wide" {
@@ -108,7 +109,10 @@ func (l *listFlags) noteAbsence(ctx context.Context, c *Cluster, found []view.Su
 	}
 }
 
-func (l *listFlags) print(found []view.Summary) error {
+func (l *listFlags) print(ctx context.Context, c *Cluster, found []view.Summary) error {
+	if l.printsResources() {
+		return l.printApplications(ctx, c, found)
+	}
 	out := l.program.env.Out
 	switch l.output {
 	case "json", "yaml":
@@ -119,7 +123,7 @@ func (l *listFlags) print(found []view.Summary) error {
 		return l.printItems(items)
 	case "name":
 		for _, s := range found {
-			if _, err := fmt.Fprintln(out, resourceName(s.Key)); err != nil {
+			if _, err := fmt.Fprintln(out, l.nameOf(s.Key)); err != nil {
 				return err
 			}
 		}
@@ -190,7 +194,7 @@ func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
 	last := map[string]string{}
 	var failed error
 	err = c.Follow(ctx, app.Key{Namespace: ns}, func(all []view.Summary) bool {
-		failed = l.printChanged(matching(all, match), last)
+		failed = l.printChanged(ctx, c, matching(all, match), last)
 		l.form.bare = true
 		return failed != nil
 	})
@@ -203,7 +207,7 @@ func (l *listFlags) follow(ctx context.Context, c *Cluster, ns string) error {
 	return err
 }
 
-func (l *listFlags) printChanged(all []view.Summary, last map[string]string) error {
+func (l *listFlags) printChanged(ctx context.Context, c *Cluster, all []view.Summary, last map[string]string) error {
 	var changed []view.Summary
 	for _, s := range all {
 		now := fmt.Sprint(s.State, s.Revision, s.Observed, s.By, s.Lost, s.Message)
@@ -215,7 +219,7 @@ func (l *listFlags) printChanged(all []view.Summary, last map[string]string) err
 	if len(changed) == 0 {
 		return nil
 	}
-	return l.print(changed)
+	return l.print(ctx, c, changed)
 }
 
 // formatAge prints a span as kubectl does, roughly: 45s, 12m, 7h, 3d.

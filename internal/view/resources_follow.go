@@ -144,6 +144,28 @@ func (c *Cluster) RequestReconcile(ctx context.Context, r resource.Resource) (st
 	return token, c.patchResource(ctx, r, map[string]any{"metadata": map[string]any{"annotations": map[string]any{resource.RequestedAt: token}}})
 }
 
+// refreshKey asks for a refresh of an Application until the controller has removed it.
+const refreshKey = "argocd.argoproj.io/refresh"
+
+// RefreshResource has an Application refreshed, normal or hard, and returns it when the controller has removed the annotation that asks for it.
+func (c *Cluster) RefreshResource(ctx context.Context, r resource.Resource, how string) (resource.Resource, error) {
+	before := r.Object.ResourceVersion()
+	err := c.patchResource(ctx, r, map[string]any{"metadata": map[string]any{"annotations": map[string]any{refreshKey: how}}})
+	if err != nil {
+		return r, err
+	}
+	q := resource.Query{Kinds: []resource.Kind{r.Kind}, Namespace: r.Key.Namespace, Name: r.Key.Name}
+	err = c.FollowResources(ctx, q, func(l resource.List) bool {
+		if len(l.Items) == 0 {
+			return true // it was deleted
+		}
+		r = l.Items[0]
+		_, asked := r.Object.Annotation(refreshKey)
+		return !asked && r.Object.ResourceVersion() != before // the first list may be older than the request
+	})
+	return r, err
+}
+
 // SuspendResource sets spec.suspend of a custom resource of Flux.
 func (c *Cluster) SuspendResource(ctx context.Context, r resource.Resource) error {
 	return c.patchResource(ctx, r, map[string]any{"spec": map[string]any{"suspend": true}})
