@@ -18,7 +18,7 @@ func nullValue() rule {
 		Title: "a manifest names a field and gives it no value",
 		Reason: "A null does not leave a field to others: a server-side apply owns the field with it. A value that another writer sets is a conflict, and is " +
 			"removed by force; replicas: null puts the count back to 1 with each forced apply. In a map of texts, such as labels, it becomes an empty " +
-			"text. Truce leaves nulls out of what it applies; Flux and Argo CD send them. Only nulls that are in the rendered object are found: kustomize " +
+			"text, which truce sends as well; other nulls it leaves out, where Flux and Argo CD send them. Only nulls that are in the rendered object are found: kustomize " +
 			"leaves out many.",
 		Remedy: "Leave the field out; write \"\" where an empty text is meant. In a patch a null is right: it takes the field out.",
 		Source: "measured on kube-apiserver 1.37: nodeSelector: null takes away what another manager has set; labels: {a: null} is kept as a: \"\"; " +

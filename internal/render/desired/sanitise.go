@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// Sanitise returns a copy without what must not be sent in a server-side apply: status, server-set metadata, nulls but for those in the values of a chart,
-// stringData, quantities in another form than the server keeps, and empty maps and lists that mean nothing. Each of them would
+// Sanitise returns a copy without what must not be sent in a server-side apply: status, server-set metadata, nulls but for those in the values of a chart
+// (an empty text where the server makes that of one), stringData, quantities in another form than the server keeps, and empty maps and lists that mean nothing. Each of them would
 // be a false difference, a false conflict or a write without a change for ever (measured): the server stores its
 // own kinds in protobuf, which does not know an empty list or map from none, but an empty record.
 func Sanitise(o object.Object) object.Object {
@@ -26,12 +26,12 @@ func Sanitise(o object.Object) object.Object {
 		encodeStringData(c)
 	}
 	if isOpaque(gvk) {
-		pruner{literal: literalsOf(gvk)}.fields(c, "")
 		pruner{builtIn: true}.fields(meta, "metadata")
+		pruner{literal: literalsOf(gvk)}.fields(c, "")
 		return c
 	}
 	defaultProtocols(c)
-	pruner{builtIn: true}.fields(c, "")
+	pruner{builtIn: true, texts: textsOf[gvk.Kind]}.fields(c, "")
 	return c
 }
 
@@ -60,7 +60,7 @@ func encodeStringData(o object.Object) {
 	}
 	text, _ := o["stringData"].(map[string]any)
 	for k, v := range text {
-		if s, ok := v.(string); ok {
+		if s, ok := v.(string); ok || v == nil {
 			data[k] = base64.StdEncoding.EncodeToString([]byte(s))
 			delete(text, k)
 		}
@@ -80,6 +80,7 @@ var meaningful = map[string]bool{"podSelector": true, "selector": true}
 // pruner drops nulls and, in Kubernetes' own kinds, empty lists and meaningless empty maps, and brings quantities into the server's form.
 type pruner struct {
 	builtIn bool
+	texts   map[string]bool // maps of texts in the kind alone
 	literal map[string]bool // fields that hold any JSON, nulls included
 }
 
@@ -96,7 +97,7 @@ func (p pruner) fields(m map[string]any, parent string) {
 func (p pruner) value(key string, v any, parent string) (any, bool) {
 	switch v := v.(type) {
 	case nil:
-		return nil, false
+		return "", p.builtIn && (textMaps[parent] || p.texts[parent])
 	case map[string]any:
 		if !p.literal[key] {
 			p.fields(v, key)
@@ -121,6 +122,20 @@ func (p pruner) items(list []any, key string) {
 		}
 	}
 }
+
+// textMaps are maps of texts in Kubernetes' own kinds, and textsOf those of one kind, which is something else in others. In them, and nowhere else, the server
+// makes an empty text of a null: a key without a value is in the map.
+var (
+	textMaps = map[string]bool{"annotations": true, "labels": true, "matchLabels": true, "nodeSelector": true, "volumeAttributes": true}
+	textsOf  = map[string]map[string]bool{
+		"ConfigMap":             {"data": true, "binaryData": true},
+		"Secret":                {"data": true},
+		"Service":               {"selector": true},
+		"ReplicationController": {"selector": true},
+		"StorageClass":          {"parameters": true},
+		"VolumeAttributesClass": {"parameters": true},
+	}
+)
 
 // literals are the places in a CRD's schema that hold any JSON, nulls included. The values of a chart are such places as well: a null removes what the chart
 // has, and the server stores it (measured). Elsewhere the server may refuse a null that a schema does not allow.
