@@ -54,16 +54,52 @@ func TestTheBaseRunsUnderTheRestrictedStandard(t *testing.T) {
 	}
 }
 
+// TestTheControllersRoleReachesItsOwnServicesAlone: without the role for the objects in Git, no admission of others can be changed, and no Service be led elsewhere.
+func TestTheControllersRoleReachesItsOwnServicesAlone(t *testing.T) {
+	c := kubetest.Start(t)
+	ns := c.Namespace(t)
+	c.Apply(t, strings.NewReplacer("truce-controller", ns, "namespace: truce-system", "namespace: "+ns).Replace(c.Kubectl(t, "kustomize", "rbac/controller")))
+	defer c.Kubectl(t, "delete", "clusterrole,clusterrolebinding", ns)
+	home, err := os.ReadFile("base/home.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Apply(t, strings.NewReplacer("metadata:\n", "metadata:\n  namespace: "+ns+"\n", "namespace: truce-system", "namespace: "+ns).Replace(string(home)))
+	const admission, discovery = "admissionregistration.k8s.io", "discovery.k8s.io"
+	for _, may := range []struct {
+		want     bool
+		resource authorization.ResourceAttributes
+	}{
+		{true, authorization.ResourceAttributes{Verb: "patch", Group: admission, Resource: "validatingwebhookconfigurations", Name: "truce-witness-truce-system"}},
+		{true, authorization.ResourceAttributes{Verb: "create", Group: admission, Resource: "validatingwebhookconfigurations", Name: "truce-witness-truce-system"}},
+		{false, authorization.ResourceAttributes{Verb: "patch", Group: admission, Resource: "validatingwebhookconfigurations", Name: "gatekeeper"}},
+		{false, authorization.ResourceAttributes{Verb: "delete", Group: admission, Resource: "validatingwebhookconfigurations", Name: "gatekeeper"}},
+		{false, authorization.ResourceAttributes{Verb: "patch", Group: admission, Resource: "mutatingwebhookconfigurations", Name: "gatekeeper"}},
+		{true, authorization.ResourceAttributes{Verb: "patch", Group: discovery, Resource: "endpointslices", Name: "truce-webhook", Namespace: ns}},
+		{false, authorization.ResourceAttributes{Verb: "patch", Group: discovery, Resource: "endpointslices", Name: "kubernetes", Namespace: "default"}},
+		{false, authorization.ResourceAttributes{Verb: "create", Group: discovery, Resource: "endpointslices", Namespace: "default"}},
+	} {
+		if got := allows(t, c, ns, may.resource); got != may.want {
+			t.Errorf("truce may %s %s.%s %s: %v, want %v", may.resource.Verb, may.resource.Resource, may.resource.Group, may.resource.Name, got, may.want)
+		}
+	}
+}
+
 // allowed asks the API server what truce's account may do.
 func allowed(t *testing.T, c *kubetest.Cluster, verb, group, resource string) bool {
+	t.Helper()
+	return allows(t, c, "truce-system", authorization.ResourceAttributes{Group: group, Resource: resource, Verb: verb})
+}
+
+// allows asks the API server about the account of a namespace.
+func allows(t *testing.T, c *kubetest.Cluster, namespace string, what authorization.ResourceAttributes) bool {
 	t.Helper()
 	client, err := authorizationclient.NewForConfig(c.Config())
 	if err != nil {
 		t.Fatal(err)
 	}
 	answer, err := client.SubjectAccessReviews().Create(t.Context(), &authorization.SubjectAccessReview{Spec: authorization.SubjectAccessReviewSpec{
-		User: "system:serviceaccount:truce-system:truce", Groups: []string{"system:serviceaccounts", "system:authenticated"},
-		ResourceAttributes: &authorization.ResourceAttributes{Group: group, Resource: resource, Verb: verb},
+		User: "system:serviceaccount:" + namespace + ":truce", Groups: []string{"system:serviceaccounts", "system:authenticated"}, ResourceAttributes: &what,
 	}}, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)

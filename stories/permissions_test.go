@@ -44,7 +44,7 @@ func eachPermissionIsUsed(all []kubetest.Entry) error {
 		}
 	}
 	var unused []string
-	for _, r := range slices.Concat(permissions.ControllerRules(), permissions.NamespaceRules(), permissions.StatusRules()) {
+	for _, r := range slices.Concat(permissions.ControllerRules(), permissions.NamespaceRules(), permissions.StatusRules(accountNamespace)) {
 		for _, resource := range r.Resources {
 			for _, verb := range r.Verbs {
 				if p := permission(verb, r.Group, resource); !used[p] && !slices.Contains(usedElsewhere, p) {

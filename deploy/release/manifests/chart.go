@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/truce-gitops/truce/internal/model/permissions"
 )
 
 // edit is a place of the base where the chart has a template instead. The text must be there, or the base has changed and the chart with it.
@@ -23,6 +25,7 @@ type part struct {
 // everywhere is replaced in every file.
 var everywhere = []edit{
 	{"namespace: truce-system", "namespace: {{ .Release.Namespace }}"},
+	{"- " + permissions.WitnessPrefix + "truce-system\n", "- " + permissions.WitnessPrefix + "{{ .Values.runtimeNamespace | default .Release.Namespace }}\n"},
 	{"app.kubernetes.io/instance: truce\n", "app.kubernetes.io/instance: {{ .Release.Name }}\n"},
 	{"app.kubernetes.io/version: VERSION\n", "app.kubernetes.io/version: {{ .Chart.AppVersion }}\n"},
 }

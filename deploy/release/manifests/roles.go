@@ -44,14 +44,14 @@ func roleFiles() map[string][]byte {
 	return map[string][]byte{
 		"base/home.yaml": yamlDocuments(homeHead, strings.Replace(roleManifest("truce-home", permissions.NamespaceRules()), "kind: ClusterRole", "kind: Role", 1),
 			strings.NewReplacer("kind: ClusterRole\n", "kind: Role\n", "  namespace: team-a\n", "").Replace(binding("RoleBinding", "truce-home", "truce-home"))),
-		"rbac/controller/role.yaml":            yamlDocuments(ownHead, roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
+		"rbac/controller/role.yaml":            yamlDocuments(ownHead, roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules("truce-system"), permissions.ClaimantRules(claim.Builtin().Kinds())), binding("ClusterRoleBinding", "truce-controller", "truce-controller")),
 		"rbac/objects/role.yaml":               yamlDocuments(objHead, roleManifest("truce-objects", permissions.ApplyRules()), binding("ClusterRoleBinding", "truce-objects", "truce-objects")),
 		"rbac/tenants/role.yaml":               yamlDocuments(actHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("ClusterRoleBinding", "truce-tenants", "truce-tenants")),
 		"rbac/tenants-one-namespace/role.yaml": yamlDocuments(actOneHead, roleManifest("truce-tenants", permissions.Impersonate()), binding("RoleBinding", "truce-tenants", "truce-tenants")),
 		"rbac/cluster-admin/role.yaml":         yamlDocuments(adminHead, binding("ClusterRoleBinding", "truce-cluster-admin", "cluster-admin")),
 		"rbac/observe/role.yaml":               yamlDocuments(obsHead, roleManifest("truce-observe", permissions.ObserverRules(), permissions.Observe()), binding("ClusterRoleBinding", "truce-observe", "truce-observe")),
 		"rbac/one-namespace/role.yaml": yamlDocuments(oneHead,
-			roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds())), roleManifest("truce-objects", permissions.ApplyRules()),
+			roleManifest("truce-controller", permissions.ControllerRules(), permissions.StatusRules("truce-system"), permissions.ClaimantRules(claim.Builtin().Kinds())), roleManifest("truce-objects", permissions.ApplyRules()),
 			binding("RoleBinding", "truce-controller", "truce-controller"), binding("RoleBinding", "truce-objects", "truce-objects")),
 	}
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/permissions"
 	"k8s.io/utils/clock"
 )
 
@@ -31,7 +32,7 @@ type Options struct {
 }
 
 // configuration is the name of the ValidatingWebhookConfiguration.
-func (o Options) configuration() string { return "truce-witness-" + o.Home }
+func (o Options) configuration() string { return permissions.WitnessPrefix + o.Home }
 
 // Kinds knows what is in use. It may be called concurrently.
 type Kinds interface {

@@ -93,6 +93,12 @@ func ObserverRules() []Rule {
 	}
 }
 
+// What a controller does with EndpointSlices, and what is missing without.
+const (
+	pointServices = "point the Services of the status page, the admission witness and webhooks at the leader"
+	unpointed     = "no --page-service, no --witness-service and no --webhook-service"
+)
+
 // NamespaceRules returns what a controller needs in its own namespace alone.
 func NamespaceRules() []Rule {
 	return []Rule{
@@ -109,13 +115,16 @@ func NamespaceRules() []Rule {
 		},
 		{Resources: []string{"secrets"}, Names: []string{"truce-inventory-key"}, Verbs: []string{"get"}, For: "sign inventories", Without: "nothing is pruned"},
 		{Resources: []string{"secrets"}, Names: []string{"truce-page"}, Verbs: []string{"get", "patch"}, For: "keep the token of the status page", Without: "commands cannot read the status page"},
-		{Group: "discovery.k8s.io", Resources: []string{"endpointslices"}, Verbs: []string{"create"}, For: "point the Service of the status page at the leader", Without: "no --page-service"},
-		{Group: "discovery.k8s.io", Resources: []string{"endpointslices"}, Names: []string{"truce-page"}, Verbs: []string{"patch"}, For: "point the Service of the status page at the leader", Without: "no --page-service"},
+		{Group: "discovery.k8s.io", Resources: []string{"endpointslices"}, Verbs: []string{"create"}, For: pointServices, Without: unpointed},
+		{Group: "discovery.k8s.io", Resources: []string{"endpointslices"}, Names: []string{"truce-page", "truce-witness", "truce-webhook"}, Verbs: []string{"patch"}, For: pointServices, Without: unpointed},
 	}
 }
 
-// StatusRules returns what a controller that applies writes to the custom resources, and the admission witness.
-func StatusRules() []Rule {
+// WitnessPrefix begins the name of the ValidatingWebhookConfiguration of an admission witness; the namespace of the controller's own state ends it.
+const WitnessPrefix = "truce-witness-"
+
+// StatusRules returns what a controller that applies, with its own state in the namespace home, writes to the custom resources, and the admission witness.
+func StatusRules(home string) []Rule {
 	return []Rule{
 		{Group: fluxApps, Resources: []string{"kustomizations", "kustomizations/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
 		{Group: fluxHelm, Resources: []string{"helmreleases", "helmreleases/status"}, Verbs: []string{"patch"}, For: "write status and finalizers"},
@@ -128,12 +137,12 @@ func StatusRules() []Rule {
 		{Group: fluxNotices, Resources: []string{"providers/status", "alerts/status", "receivers/status"}, Verbs: []string{"patch"}, For: "write status", Without: "no status of Providers, Alerts and Receivers"},
 		{Group: argo, Resources: []string{"applications", "applications/status"}, Verbs: []string{"patch"}, For: "write status, and end an operation"},
 		{
-			Group: admission, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"get", "patch", "create", "delete"}, ClusterOnly: true,
-			For: "configure the admission witness (--witness), and remove it", Without: "no --witness",
+			Group: admission, Resources: []string{"validatingwebhookconfigurations"}, Verbs: []string{"create"}, ClusterOnly: true,
+			For: "configure the admission witness (--witness)", Without: "no --witness",
 		},
 		{
-			Group: "discovery.k8s.io", Resources: []string{"endpointslices"}, Verbs: []string{"create", "patch"},
-			For: "point the Services of the admission witness and of webhooks at the leader", Without: "no --witness, and no --webhook-service",
+			Group: admission, Resources: []string{"validatingwebhookconfigurations"}, Names: []string{WitnessPrefix + home}, Verbs: []string{"get", "patch", "delete"}, ClusterOnly: true,
+			For: "configure the admission witness (--witness), and remove it", Without: "no --witness",
 		},
 	}
 }

@@ -37,7 +37,8 @@ func (x *inspection) permissions(ctx context.Context) error {
 	ns, name, _ := strings.Cut(x.facts.Installed.Account, "/")
 	account := identity.Account{Namespace: ns, Name: name}
 	review := accountReview{x.cluster, account.User(), account.Groups()}
-	rules := slices.Concat(permissions.ControllerRules(), permissions.StatusRules(), permissions.ClaimantRules(claim.Builtin().Kinds()))
+	own, _, _ := strings.Cut(x.facts.Installed.Deployment, "/")
+	rules := slices.Concat(permissions.ControllerRules(), permissions.StatusRules(x.home(own)), permissions.ClaimantRules(claim.Builtin().Kinds()))
 	every := permissions.ApplyRules()
 	if x.facts.Installed.Observes {
 		rules, every = permissions.ObserverRules(), permissions.Observe()
@@ -45,7 +46,6 @@ func (x *inspection) permissions(ctx context.Context) error {
 	if err := x.ask(ctx, rules, review); err != nil {
 		return err
 	}
-	own, _, _ := strings.Cut(x.facts.Installed.Deployment, "/")
 	for _, r := range permissions.NamespaceRules() {
 		if err := x.askRule(ctx, r, x.home(own), review); err != nil {
 			return err

@@ -23,10 +23,8 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live/list"
 	"github.com/truce-gitops/truce/internal/dialect/registry"
 	"github.com/truce-gitops/truce/internal/model/object"
+	"github.com/truce-gitops/truce/internal/model/permissions"
 )
-
-// witnessPrefix begins the name of the configuration of each admission witness.
-const witnessPrefix = "truce-witness-"
 
 // FindInstallation lists what truce has left, and the controllers that still work: they would write it again.
 func FindInstallation(ctx context.Context, c *cluster.Client, in Scope) (Leftovers, error) {
@@ -176,7 +174,7 @@ func (l *leftovers) witnesses(ctx context.Context) error {
 		return fmt.Errorf("list ValidatingWebhookConfigurations: %w", err)
 	}
 	for _, u := range found.Items {
-		if strings.HasPrefix(u.GetName(), witnessPrefix) {
+		if strings.HasPrefix(u.GetName(), permissions.WitnessPrefix) {
 			l.in.Records = append(l.in.Records, u.Object)
 		}
 	}
