@@ -25,13 +25,16 @@ What the other has applied becomes truce's, field by field, at the values that i
 changes by that. A field that an autoscaler claims is handed over first. Then Git is applied. What the
 other has put there and Git no longer names is pruned, as the other would have done.
 
+It is refused where the account that will do the work may not patch, create or delete all that it has to: else some
+objects would be truce's, and the others no controller's.
+
 First it is shown what differs: what the first apply would change, take away and prune. --dry-run ends
 there. The controller does the work, object by object, and completes it after a crash; what cannot be
 adopted is said on the app (truce app get), and the others are. The command waits until all objects have
 moved: until no other applies them any more. Where nothing moves and no controller seems to run
 (by its Lease and its status page), it says so after 10 seconds and ends; the app is adopted when one runs.
 
-Exit codes: 0 adopted, 1 the other still works on it (it is said how to end that), an object is not adopted, or not
+Exit codes: 0 adopted, 1 the other still works on it (it is said how to end that), a right is missing, an object is not adopted, or not
 in time.
 
 If the other controller works on an adopted app again, truce only observes the app, and says so; once the other has

@@ -5,11 +5,19 @@ import (
 	"fmt"
 	"strings"
 
+	authentication "k8s.io/api/authentication/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
+
+// User returns the name by which the API server knows the client.
+func (c *Client) User(ctx context.Context) (string, error) {
+	var who authentication.SelfSubjectReviewStatus
+	err := c.Review(ctx, authentication.SchemeGroupVersion.WithKind("SelfSubjectReview"), nil, &who)
+	return who.UserInfo.Username, err
+}
 
 // Review has the API server judge what spec asks, a pointer to the spec of a review of that kind, such as a SubjectAccessReview, or nil for none. It fills
 // status, a pointer to the kind's. The request takes the connections of all others.

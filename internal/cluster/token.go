@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	authentication "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -122,7 +123,7 @@ func (c *Client) requestToken(ctx context.Context, of identity.Account, audience
 		list = append(list, a)
 	}
 	answer, err := c.accounts(of.Namespace).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": authentication.String(), "kind": "TokenRequest", "metadata": map[string]any{"name": of.Name},
+		"apiVersion": authentication.SchemeGroupVersion.String(), "kind": "TokenRequest", "metadata": map[string]any{"name": of.Name},
 		"spec": map[string]any{"audiences": list, "expirationSeconds": int64(tokenLife / time.Second)},
 	}}, metav1.CreateOptions{}, "token")
 	switch {
@@ -195,8 +196,6 @@ func (a authorizing) RoundTrip(q *http.Request) (*http.Response, error) {
 // WrappedRoundTripper returns the transport below, for client-go.
 func (a authorizing) WrappedRoundTripper() http.RoundTripper { return a.next }
 
-var authentication = schema.GroupVersion{Group: "authentication.k8s.io", Version: "v1"}
-
 // whose returns the service account whose tokens these are.
 func (t *accountTokens) whose(ctx context.Context) (identity.Account, error) {
 	if !t.account.IsSelf() {
@@ -229,11 +228,11 @@ func (t *accountTokens) refuseHome(ctx context.Context, token string) error {
 
 // review returns the status of a review.
 func (t *accountTokens) review(ctx context.Context, kind, resource string, spec map[string]any) (map[string]any, error) {
-	ask := map[string]any{"apiVersion": authentication.String(), "kind": kind}
+	ask := map[string]any{"apiVersion": authentication.SchemeGroupVersion.String(), "kind": kind}
 	if spec != nil {
 		ask["spec"] = spec
 	}
-	answer, err := t.home.Dynamic().Resource(authentication.WithResource(resource)).Create(ctx, &unstructured.Unstructured{Object: ask}, metav1.CreateOptions{})
+	answer, err := t.home.Dynamic().Resource(authentication.SchemeGroupVersion.WithResource(resource)).Create(ctx, &unstructured.Unstructured{Object: ask}, metav1.CreateOptions{})
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}

@@ -40,7 +40,10 @@ func (r *appRun) refused(ctx context.Context, o desired.Object) (string, error) 
 	if rec := r.engine.lookup(o.ID); rec != nil && rec.ownedBy() == r.app.Key {
 		return "", nil
 	}
-	why, err := r.access.Rights.Refused(ctx, o.GVK, o.ID)
+	why, err := r.access.Rights.Refused(ctx, "patch", o.GVK, o.ID)
+	if why != "" {
+		why += ": not applied"
+	}
 	if errors.Is(err, live.ErrUnknownKind) && r.rendered.defines(o.GVK) {
 		return "", nil
 	}

@@ -70,11 +70,7 @@ func (c *Cluster) Adoption(ctx context.Context, key app.Key) (Adoption, error) {
 	if err != nil {
 		return out, &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s is not adopted: %w", key, err)}
 	}
-	var newest time.Time
-	out.Detail, newest, err = in.foresee(ctx, after.App, a, how)
-	if newest.After(out.At) { // the clock of the API server is ahead of ours
-		out.At = newest
-	}
+	err = in.foresee(ctx, after.App, a, how, &out)
 	return out, err
 }
 
@@ -124,27 +120,28 @@ func isRunning(cr object.Object) bool {
 }
 
 // foresee is what the controller would do about an app that is adopted: what differs would be changed, what others have applied and Git
-// does not name would be removed, and what the other has put there and Git does not name would be pruned. It returns the time of the newest
-// write of the other's, too.
-func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how controllerSettings) (d Detail, newest time.Time, err error) {
+// does not name would be removed, and what the other has put there and Git does not name would be pruned. The adoption is asked for not before the newest
+// write of the other's: the clock of the API server may be ahead of ours.
+func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how controllerSettings, out *Adoption) (err error) {
 	a.Policy.Mode = policy.Preview
 	if a, err = c.engine.Tracked(ctx, a); err != nil {
-		return d, newest, err
+		return err
 	}
 	f := fetchedSource{}
 	f.artifact, f.err = c.fetch(ctx, a, cr)
 	engine, err := c.onlyLooking(ctx, f, &how, a)
 	if err != nil {
-		return d, newest, err
+		return err
 	}
-	d = Detail{App: a, Report: engine.App(ctx, a), Origin: c.origins(ctx, f.artifact, a)}
+	out.Detail = Detail{App: a, Report: engine.App(ctx, a), Origin: c.origins(ctx, f.artifact, a)}
+	d := &out.Detail
 	d.Report.Notes = append(d.Report.Notes, how.notes...)
 	if d.Report.Stage != report.Done && d.Report.Stage != report.Apply {
-		return d, newest, &exit.Error{Code: exit.Render, Err: fmt.Errorf("%s is not adopted: %s", a.Key, d.Report.Stop())}
+		return &exit.Error{Code: exit.Render, Err: fmt.Errorf("%s is not adopted: %s", a.Key, d.Report.Stop())}
 	}
 	set, err := c.settled(ctx, f.artifact, a)
 	if err != nil {
-		return d, newest, &exit.Error{Code: exit.Render, Err: err}
+		return &exit.Error{Code: exit.Render, Err: err}
 	}
 	wanted := map[object.ID]object.Object{}
 	for _, o := range set.Objects {
@@ -154,10 +151,10 @@ func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how 
 		o := &d.Report.Objects[i]
 		in, err := c.adoptable(ctx, a, *o, wanted[o.ID])
 		if err != nil {
-			return d, newest, err
+			return err
 		}
-		if at := lastWritten(in); at.After(newest) {
-			newest = at
+		if at := lastWritten(in); at.After(out.At) {
+			out.At = at
 		}
 		c.foreseeOne(ctx, o, in)
 	}
@@ -168,8 +165,10 @@ func (c *Cluster) foresee(ctx context.Context, cr object.Object, a app.App, how 
 	for _, o := range d.Report.Inherited {
 		others[o.ID] = o.Version
 	}
-	d.Leaving, err = c.inherited(ctx, a, others, wanted)
-	return d, newest, err
+	if d.Leaving, err = c.inherited(ctx, a, others, wanted); err != nil || out.Already {
+		return err
+	}
+	return c.refuseWithoutRights(ctx, how, d, adoptionWrites(*d, set, others))
 }
 
 // adoptable is one object as its adoption is judged. Nothing is live where it is not there.

@@ -14,6 +14,7 @@ import (
 	"github.com/truce-gitops/truce/internal/controller/instance"
 	"github.com/truce-gitops/truce/internal/decide/claim"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/project"
@@ -25,6 +26,7 @@ const claimsConfig = "truce-claims"
 // controllerSettings is how the controller runs, as far as it is known.
 type controllerSettings struct {
 	policy     policy.Policy
+	account    identity.Account // the controller's own; its zero value where that is not known
 	tenancy    tenancy.Rules
 	catalogue  *claim.Catalogue
 	namespaces cluster.Namespaces
@@ -77,6 +79,7 @@ func (c *Cluster) process(ctx context.Context, key app.Key) (controllerSettings,
 func (p *controllerSettings) take(i instance.Instance) {
 	known := false
 	p.policy = i.Policy()
+	p.account, _ = i.Account()
 	if p.tenancy, known = i.Tenancy(); !known {
 		p.notes = append(p.notes, fmt.Sprintf("%s does not say what the controller refuses tenants (--multi-tenant, --no-cross-namespace-refs): nothing is refused here", i))
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/truce-gitops/truce/internal/dialect"
 	"github.com/truce-gitops/truce/internal/dialect/argocd"
 	"github.com/truce-gitops/truce/internal/model/app"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/redact"
 )
@@ -54,14 +55,21 @@ func (c *Cluster) rightsOf(ctx context.Context, how *controllerSettings, a app.A
 	if a.Account.IsSelf() || refusal(a) != nil {
 		return nil
 	}
-	rights, may, err := impersonate.RightsOf(ctx, c.objectClient(), a.Account)
-	if err == nil && may {
-		return rights
+	rights, why := c.accountRights(ctx, a.Account)
+	if rights == nil {
+		how.notes = append(how.notes, fmt.Sprintf("the controller writes as %s, whose rights are not known: %s; your own are taken", a.Account.User(), why))
 	}
-	why := "you may not ask for them (create subjectaccessreviews)"
-	if err != nil {
-		why = redact.MaskText(err.Error())
+	return rights
+}
+
+// accountRights are the rights of an account, or why they are not known.
+func (c *Cluster) accountRights(ctx context.Context, account identity.Account) (rights tenancy.Rights, why string) {
+	rights, may, err := impersonate.RightsOf(ctx, c.objectClient(), account)
+	switch {
+	case err != nil:
+		return nil, redact.MaskText(err.Error())
+	case !may:
+		return nil, "you may not ask for them (create subjectaccessreviews)"
 	}
-	how.notes = append(how.notes, fmt.Sprintf("the controller writes as %s, whose rights are not known: %s; your own are taken", a.Account.User(), why))
-	return nil
+	return rights, ""
 }

@@ -40,12 +40,12 @@ func RightsOf(ctx context.Context, c *cluster.Client, account identity.Account) 
 }
 
 // Refused implements tenancy.Rights.
-func (r *rights) Refused(ctx context.Context, gvk object.GVK, id object.ID) (string, error) {
+func (r *rights) Refused(ctx context.Context, verb string, gvk object.GVK, id object.ID) (string, error) {
 	res, err := r.cluster.Resource(gvk)
 	if err != nil {
 		return "", err
 	}
-	all := authorization.ResourceAttributes{Verb: "patch", Group: gvk.Group, Version: gvk.Version, Resource: res.GVR.Resource, Namespace: id.Namespace}
+	all := authorization.ResourceAttributes{Verb: verb, Group: gvk.Group, Version: gvk.Version, Resource: res.GVR.Resource, Namespace: id.Namespace}
 	one := all
 	one.Name = id.Name
 	for _, what := range []authorization.ResourceAttributes{all, one} {
@@ -57,7 +57,7 @@ func (r *rights) Refused(ctx context.Context, gvk object.GVK, id object.ID) (str
 	if id.Namespace != "" {
 		where = fmt.Sprintf("in the namespace %q", id.Namespace)
 	}
-	return fmt.Sprintf("User %q cannot patch resource %q in API group %q %s: not applied", r.account.User(), res.GVR.Resource, gvk.Group, where), nil
+	return fmt.Sprintf("User %q cannot %s resource %q in API group %q %s", r.account.User(), verb, res.GVR.Resource, gvk.Group, where), nil
 }
 
 func (r *rights) allowed(ctx context.Context, what authorization.ResourceAttributes) (bool, error) {

@@ -72,4 +72,6 @@ func (a Identity) As(identity.Account) (tenancy.Access, error) { return a.Access
 type AnyRights struct{}
 
 // Refused implements tenancy.Rights.
-func (AnyRights) Refused(context.Context, object.GVK, object.ID) (string, error) { return "", nil }
+func (AnyRights) Refused(context.Context, string, object.GVK, object.ID) (string, error) {
+	return "", nil
+}

@@ -188,8 +188,8 @@ type Access struct {
 
 // Rights reports what an identity may do. It asks the API server and may block.
 type Rights interface {
-	// Refused says why the identity may not apply the object; empty where it may.
-	Refused(ctx context.Context, gvk object.GVK, id object.ID) (string, error)
+	// Refused says that the identity may not do something (patch, create, delete) with the object; empty where it may.
+	Refused(ctx context.Context, verb string, gvk object.GVK, id object.ID) (string, error)
 }
 
 // Identities give the Access of an account. An account that they cannot act as is an error: truce's own identity never stands in for it.

@@ -62,6 +62,7 @@ const (
 	keyTokens     = "default-kubeconfig-service-account"
 	keyAdmins     = "admin-namespaces" // with commas between, without the controller's own
 	keyOwn        = "own-namespace"
+	keyUser       = "user" // whose rights it has, where that is a service account's
 	keyPage       = "page" // address of its status page, for commands on the same machine
 	keyPod        = "pod"  // namespace/name:port of its status page, for commands that come through the API server
 	keyToken      = "token"
@@ -103,6 +104,9 @@ func Publish(ctx context.Context, c *cluster.Client, s Settings) error {
 	}
 	maps.Copy(data, sourcesData(s.Sources))
 	maps.Copy(data, tenancyData(s.Tenancy, c.Namespace()))
+	if who, err := c.User(ctx); err == nil { // a server that does not say it leaves the key out
+		data[keyUser] = who
+	}
 	if s.Page != "" {
 		data[keyPage] = s.Page
 	}

@@ -40,6 +40,9 @@ func (i Instance) Tenancy() (tenancy.Rules, bool) {
 	return CompleteRules(rules, own), i.configMap.At("data", keyShared) != nil
 }
 
+// Account returns the service account whose rights the instance has. It is false for one that has those of another user, or does not publish it.
+func (i Instance) Account() (identity.Account, bool) { return identity.AccountOf(i.value(keyUser)) }
+
 // CompleteRules completes the rules of the flags: the instance's own namespace, which is that of its pod or of its kubeconfig's context, is an
 // administrators' one, and an Application may be in any namespace and deploys to no other, as long as no AppProject says more. The home of an instance
 // with --namespace is none by being that: it may be one that the instance works for, and a tenant's.

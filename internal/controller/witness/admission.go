@@ -111,5 +111,4 @@ const (
 var (
 	configurations = schema.GroupVersionResource{Group: "admissionregistration.k8s.io", Version: "v1", Resource: "validatingwebhookconfigurations"}
 	configMaps     = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	selfReviews    = schema.GroupVersionResource{Group: "authentication.k8s.io", Version: "v1", Resource: "selfsubjectreviews"}
 )

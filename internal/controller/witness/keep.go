@@ -98,7 +98,7 @@ func (k *registrar) ensure(ctx context.Context) error {
 		return err
 	}
 	if k.setup.User == "" {
-		user, err := currentUser(ctx, k.Cluster)
+		user, err := k.Cluster.User(ctx)
 		if err != nil {
 			return err
 		}
@@ -143,18 +143,6 @@ func (k *registrar) point(ctx context.Context) error {
 // endpoint is what the Service leads to: this pod, at the port that is listened on.
 func (k *registrar) endpoint() (endpoint.Place, endpoint.Port) {
 	return endpoint.Place{Namespace: k.setup.In, Service: k.setup.By, Pod: k.Place.Pod}, endpoint.Port{Name: servicePortName, Number: k.port}
-}
-
-// currentUser is as whom truce writes.
-func currentUser(ctx context.Context, c *cluster.Client) (string, error) {
-	answer, err := c.Dynamic().Resource(selfReviews).Create(ctx, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview",
-	}}, metav1.CreateOptions{})
-	if err != nil {
-		return "", fmt.Errorf("ask who truce is: %w", err)
-	}
-	name, _ := object.Object(answer.Object).At("status", "userInfo", "username").(string)
-	return name, nil
 }
 
 // leave takes away the configuration, if it still is ours: another leader may have put its own there.
