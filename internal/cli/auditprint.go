@@ -29,7 +29,7 @@ func (v auditPrinter) print(w io.Writer) error {
 	file := ""
 	for i, n := 0, 0; i < len(v.Findings.New); i += n {
 		f := v.Findings.New[i]
-		n = countSameField(v.Findings.New[i:])
+		n = countAlike(v.Findings.New[i:])
 		if at := f.Place.File; i == 0 || at != file {
 			file = at
 			if i > 0 {
@@ -38,7 +38,7 @@ func (v auditPrinter) print(w io.Writer) error {
 			b.WriteString(v.term.in(bold, v.text(file)) + "\n")
 		}
 		v.one(&b, f)
-		v.again(&b, v.Findings.New[i+1:i+n])
+		v.again(&b, f, v.Findings.New[i+1:i+n])
 	}
 	v.known(&b)
 	v.skipped(&b)
@@ -63,26 +63,39 @@ func (v auditPrinter) one(b *strings.Builder, f rules.Finding) {
 	}
 }
 
-// countSameField counts the findings at the beginning that are about one field of one object at one place: an overlay for each cluster shares a base.
-func countSameField(all []rules.Finding) int {
+// countAlike counts the findings at the beginning that say the same of one field at one place: an overlay for each cluster shares a base, and each app a component.
+func countAlike(all []rules.Finding) int {
 	first, n := all[0], 1
-	for n < len(all) {
-		f := all[n]
-		if f.Place != first.Place || f.Rule != first.Rule || f.Severity != first.Severity || f.Object != first.Object || !f.Path.Equals(first.Path) {
-			break
-		}
+	for n < len(all) && saysSame(first, all[n]) {
 		n++
 	}
 	return n
 }
 
-// again names the units that have the same finding.
-func (v auditPrinter) again(b *strings.Builder, more []rules.Finding) {
+// saysSame reports whether two findings differ in the app alone, or in the name of the object as well.
+func saysSame(a, b rules.Finding) bool {
+	if a.Place != b.Place || a.Rule != b.Rule || a.Severity != b.Severity || !a.Path.Equals(b.Path) {
+		return false
+	}
+	as := func(text string) string {
+		return strings.ReplaceAll(text, b.Object.Namespace+"/"+b.Object.Name, a.Object.Namespace+"/"+a.Object.Name)
+	}
+	return a.Object == b.Object || a.Object.Kind == b.Object.Kind && a.Message == as(b.Message) && a.Remedy == as(b.Remedy)
+}
+
+// again names the apps that have the same finding, or the objects where these are others.
+func (v auditPrinter) again(b *strings.Builder, first rules.Finding, more []rules.Finding) {
 	const shown = 3
 	var names []string
+	label := "also in"
 	for _, f := range more {
-		if f.Unit != "" && !slices.Contains(names, f.Unit) {
-			names = append(names, f.Unit)
+		name := f.Unit
+		if f.Object != first.Object {
+			_, name, _ = strings.Cut(f.Object.String(), " ")
+			label = "also"
+		}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
 		}
 	}
 	if len(names) == 0 {
@@ -92,7 +105,7 @@ func (v auditPrinter) again(b *strings.Builder, more []rules.Finding) {
 	if n := len(names) - shown; n > 0 {
 		text += fmt.Sprintf(" and %d more", n)
 	}
-	fmt.Fprintf(b, "    %s %s\n", v.term.in(faint, "also in"), v.text(text))
+	fmt.Fprintf(b, "    %s %s\n", v.term.in(faint, label), v.text(text))
 }
 
 // placeText is file:line:column, which editors and terminals follow, or the field of a custom resource.

@@ -3,6 +3,7 @@ package rules
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/field"
@@ -22,7 +23,7 @@ func hpaTargetMissing() rule {
 	}, func(j *checker) []Finding {
 		var out []Finding
 		for _, s := range j.scaling().scalers {
-			if len(s.targets) > 0 && !s.groupless() || variable(s.Target) || !isHorizontalAutoscaler(s.object.ID) && !isScaledObject(s.object.ID) {
+			if len(s.targets) > 0 && !s.groupless() || variable(s.Target) || !isHorizontalAutoscaler(s.object.ID) && !isScaledObject(s.object.ID) || j.isUnseenApp(s.Target) {
 				continue
 			}
 			f := j.finding(s.described, field.NewPath("spec", "scaleTargetRef"))
@@ -113,6 +114,11 @@ func (j *checker) only(s *scaler, holds func(object.ID) bool) (described, bool) 
 		}
 	}
 	return found, n == 1
+}
+
+// isUnseenApp reports whether an app was not looked into that has the name of an object: a release of a chart mostly makes a workload of its own name.
+func (j *checker) isUnseenApp(id object.ID) bool {
+	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return strings.HasSuffix(k.What, " "+id.Namespace+"/"+id.Name) })
 }
 
 // hasUnseen reports whether something was not looked into that may describe an object.
