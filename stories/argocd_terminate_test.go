@@ -115,3 +115,29 @@ func TestAnOperationThatIsGivenUpEnds(t *testing.T) {
 		t.Errorf("after the restart it ended with %q", got)
 	}
 }
+
+// TestATerminatedHookAfterTheObjectsLeavesThemInSync: that the operation has failed says nothing about the objects, which are compared with Git as before. What it
+// has not come to is out of sync, and is not applied.
+func TestATerminatedHookAfterTheObjectsLeavesThemInSync(t *testing.T) {
+	after := jobHook("after", "argocd.argoproj.io/hook: PostSync", "1")
+	w := offArgoWorld(t, "-- app/all.yaml --\n"+configMap("web")+after)
+	stop := w.start(policy.Policy{})
+	w.application("web", "app", "\nsyncPolicy: {automated: {prune: true, selfHeal: true}, retry: {limit: 5, backoff: {duration: 1s}}}")
+	w.exists(jobs, "after")
+	w.operates("web", "Running", "PostSync after Running")
+	w.saysOf(w.truce(), 0, "app terminate-op web", "application/web operation terminating")
+	w.goes(jobs, "after")
+	w.operates("web", "Failed", "PostSync after Failed")
+	w.inSync("web")
+	w.returns(t, w.Watch(t, configmaps, w.ns, "web"), func() { w.kubectl("patch", "configmap/web", "--type=merge", "-p", `{"data":{"k":"x"}}`) })
+
+	stop()
+	w.start(policy.Policy{})
+	t.Cleanup(w.removeApps)
+	w.refresh("web")
+	w.inSync("web")
+	w.operates("web", "Failed", "PostSync after Failed")
+	if w.isThere(jobs, "after") {
+		t.Error("the hook was made again")
+	}
+}

@@ -13,7 +13,7 @@ import (
 	"github.com/truce-gitops/truce/internal/report"
 )
 
-// exhausted is an automated operation that has failed and has no retries left. As in Argo CD it is not begun again before another revision, a sync
+// exhausted is an automated operation that has failed and has no retries left, or that a person has ended. As in Argo CD it is not begun again before another revision, a sync
 // that is requested, or a change of the spec. Its zero value is none.
 type exhausted struct {
 	key     string // what it was about, see attemptKey; empty for none
@@ -62,15 +62,20 @@ func (r *appRun) noteExhausted() {
 	if left && o.Next.IsZero() {
 		o.Next = again
 	}
-	if r.asked.Rollout != app.IfChanged || o.Order.Token != "" || r.canceled {
+	if !r.isAutomated() || r.canceled {
 		return
 	}
 	if left || r.report.Outlook != live.Lasting || !slices.Contains(final, o.Reason) || !r.hasTriedObjects() {
 		return
 	}
 	o.Next, o.Exhausted = time.Time{}, true
-	r.setExhausted(exhausted{key: r.attemptKey(), reason: o.Reason, message: o.Message})
+	r.exhaust(o.Reason, o.Message)
 	r.engine.queue.EnqueueApp(r.app.Key) // what the operation has not come to is compared
+}
+
+// exhaust has the automated operation not begin again.
+func (r *appRun) exhaust(why report.Reason, message string) {
+	r.setExhausted(exhausted{key: r.attemptKey(), reason: why, message: message})
 }
 
 // hasTriedObjects reports whether the run has come to what the revision describes: before that nothing was tried.
@@ -87,7 +92,7 @@ func (r *appRun) hasTriedObjects() bool {
 // drift of what was applied, where the app asks for that, and writes nothing else.
 func (r *appRun) isExhausted() bool {
 	a := r.asked
-	if a.Rollout != app.IfChanged || a.SyncRequest.Token != "" || a.Policy.Mode != policy.Enforce {
+	if !r.isAutomated() || a.Policy.Mode != policy.Enforce {
 		return false
 	}
 	r.state.mu.Lock()

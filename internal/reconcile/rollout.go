@@ -202,6 +202,10 @@ func (r *appRun) endRollout(why report.Reason, message string) {
 		r.state.rolledOut, r.state.exhausted = r.rolloutKey(), exhausted{}
 		r.state.mu.Unlock()
 	}
+	if why == report.OperationTerminated && r.isAutomated() {
+		r.exhaust(why, message)
+		r.engine.queue.EnqueueApp(r.app.Key) // what was applied is compared
+	}
 	if why == report.Succeeded || why == report.OperationTerminated || r.asked.SyncRequest.Refused != "" {
 		o.Next = time.Time{}
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/truce-gitops/truce/internal/apply/inventory"
+	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/model/policy"
 	"github.com/truce-gitops/truce/internal/model/release/hook"
@@ -15,7 +16,8 @@ import (
 var errTerminated = &stageError{report.OperationTerminated, errors.New("operation terminated")}
 
 // heedTermination ends the operation if a person has asked for that: nothing is waited for any more, and the objects of its hooks that run are deleted.
-// What was applied stays. The operation does not begin again by itself, in another process neither, until another revision or sync is asked for.
+// What was applied stays. The operation does not begin again by itself, in another process neither, until another revision or sync is asked for: a run of the same
+// revision goes on as one that follows an exhausted operation.
 func (r *appRun) heedTermination(ctx context.Context) error {
 	if r.purpose != rollingOut || r.app.Policy.Mode != policy.Enforce {
 		return nil
@@ -42,7 +44,17 @@ func (r *appRun) heedTermination(ctx context.Context) error {
 	if err := r.engine.deleteHooks(ctx, r.app, r.access, stopped); err != nil {
 		return &stageError{report.OperationTerminated, errors.Join(errTerminated.err, err)}
 	}
+	if had && r.isAutomated() {
+		r.exhaust(report.OperationTerminated, errTerminated.Error())
+		r.keepApplied()
+		return nil
+	}
 	return errTerminated
+}
+
+// isAutomated reports whether the operation is one that no request asks for.
+func (r *appRun) isAutomated() bool {
+	return r.asked.Rollout == app.IfChanged && r.asked.SyncRequest.Token == ""
 }
 
 // endTerminated ends what was asked for if a person wants that and the run has stopped before heedTermination, since the revision is not there or cannot be
@@ -70,7 +82,8 @@ func (r *appRun) wasTerminated() bool {
 // leaveRollout has the report say of the operation what it said before.
 func (r *appRun) leaveRollout() {
 	r.purpose.leave()
-	r.setPolicy(r.asked.BetweenRollouts())
+	r.app = r.asked.BetweenRollouts()
+	r.setPolicy(r.app)
 	r.state.mu.Lock()
 	defer r.state.mu.Unlock()
 	r.report.Rollout = r.state.report.Rollout
