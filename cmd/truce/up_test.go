@@ -18,9 +18,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/truce-gitops/truce/internal/source/git"
 )
 
 // TestUpBringsEverythingAndEndsIt runs `truce up` with a sandbox of its own, twice on one directory.
@@ -54,6 +56,31 @@ func TestUpBringsEverythingAndEndsIt(t *testing.T) {
 	}
 	second.kubectl(t, "-n", "shop", "wait", "configmap/web", "--for=jsonpath={.data.GREETING}=goodbye", "--timeout=180s")
 	second.end(t)
+}
+
+// TestUpReadsARepositoryByTheNameThatItsAppsHaveForIt: those of Flux mostly call it flux-system, and what makes that source is not in Git.
+func TestUpReadsARepositoryByTheNameThatItsAppsHaveForIt(t *testing.T) {
+	repo := filepath.Join(t.TempDir(), "fleet")
+	files := fstest.MapFS{
+		"clusters/prod/apps.yaml": {Data: []byte(`
+apiVersion: kustomize.toolkit.fluxcd.io/v1
+kind: Kustomization
+metadata: {name: apps, namespace: flux-system}
+spec: {interval: 10m, path: ./apps, prune: true, sourceRef: {kind: GitRepository, name: flux-system}}
+`)},
+		"apps/web.yaml": {Data: []byte("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: web, namespace: default}\n")},
+	}
+	if err := git.SeedRepository(t.Context(), repo, files); err != nil {
+		t.Fatal(err)
+	}
+	bin, dir := program(t), t.TempDir()
+	u := startUpWith(t, bin, dir, "TRUCE_SANDBOX="+filepath.Join(kubectlDir(), "truce-sandbox"), "--repo", repo, "--path", "clusters/prod")
+	u.kubectl(t, "-n", "flux-system", "wait", "kustomization/apps", "--for=condition=Ready", "--timeout=180s")
+	u.kubectl(t, "-n", "default", "get", "configmap", "web")
+	u.end(t)
+	if said := "GitRepository flux-system/flux-system is the repository under another name"; !strings.Contains(u.out.String(), said) {
+		t.Errorf("it does not say that %s:\n%s", said, u.out)
+	}
 }
 
 // takesWebhooks has a Receiver take a webhook: of GitHub, signed, for all sources.

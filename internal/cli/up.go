@@ -14,6 +14,8 @@ import (
 	"github.com/truce-gitops/truce/internal/cli/up"
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller/webhooks"
+	"github.com/truce-gitops/truce/internal/dialect/registry"
+	"github.com/truce-gitops/truce/internal/lint/discover"
 	"github.com/truce-gitops/truce/internal/model/app"
 	"github.com/truce-gitops/truce/internal/model/exit"
 	"github.com/truce-gitops/truce/internal/report"
@@ -26,6 +28,8 @@ sandbox: simulated nodes, a real autoscaler), truce's custom resources, truce it
 page. It runs until Ctrl-C, which ends everything that it started.
 
 Without --repo a demo repository is made in DIR/repo: commit to it, and watch the cluster follow.
+Apps of a --repo on this machine may read it as a GitRepository that nothing in it describes, such as
+the flux-system of "flux bootstrap": the sandbox gets one of that name.
 With --kubeconfig or --context that cluster is used instead of a sandbox. What is put into it is
 listed: the CustomResourceDefinitions (where others have installed theirs, those stay), and for --repo
 the namespace flux-system with a GitRepository and a Kustomization. All of it stays when truce up ends,
@@ -33,9 +37,6 @@ and a second truce up goes on with it. To take it away, delete the Kustomization
 deletes what it has made), then the rest.
 A second truce up on the same --dir goes on where the first ended. With --tour it starts with a new
 cluster, and the repository stays as it is.`
-
-// upNamespace is that of the custom resources that truce up makes for --repo.
-const upNamespace = "flux-system"
 
 const exampleUp = `  truce up
   truce up --tour
@@ -109,10 +110,30 @@ type upEnvironment struct {
 	Cluster *Cluster `json:"-"`
 }
 
+// namesInGit are the names that the apps of the user's repository have for it and that nothing in it describes, as far as their paths show that they mean it: `flux
+// bootstrap` makes a GitRepository flux-system. A cluster of others has its own. Of what cannot be looked into there are none; its apps say what they lack.
+func (p *program) namesInGit(ctx context.Context, o up.Options, to up.Steps) (names []string) {
+	if info, err := os.Stat(o.Repo); err != nil || !info.IsDir() || o.Kubeconfig != "" || o.Context != "" {
+		return nil
+	}
+	err := p.backend.Discover(ctx, discover.Request{Path: o.Repo, Only: discover.Flux}, func(d discover.Discovery) error {
+		for _, key := range d.Taken {
+			if key.Kind == registry.GitRepositories.Kind && key.Namespace == up.Home {
+				names = append(names, key.Name)
+			}
+		}
+		return nil
+	})
+	if err != nil && ctx.Err() == nil {
+		to.Step("the names that apps have for the repository were not looked for: " + err.Error())
+	}
+	return names
+}
+
 func (p *program) runUp(ctx context.Context, f *upFlags) error {
 	begin := time.Now()
 	teller := newStepPrinter(p.env.Out, p.term, begin)
-	f.options.Version = p.env.Version
+	f.options.Version, f.options.Names = p.env.Version, p.namesInGit(ctx, f.options, teller)
 	started, err := up.StartAll(ctx, p.backend, f.options, teller)
 	if ctx.Err() != nil {
 		return nil

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/truce-gitops/truce/internal/cli/up"
 )
 
 // export is the command after which `truce` and `kubectl`, as they are printed, mean this cluster; empty where they do so already.
@@ -108,8 +110,8 @@ func (p *program) next(world *upEnvironment, dir string) {
 		t.add(plainCells("webhooks", world.Webhooks+"/hook/…  # the path is status.webhookPath of the Receiver")...)
 	}
 	for _, o := range world.Brought {
-		if name, ok := strings.CutPrefix(o, "Kustomization/"+upNamespace+"/"); ok {
-			t.add(plainCells("take all away", world.kubectl()+" -n "+upNamespace+" delete kustomization "+name+"  # while truce runs; then the rest of what was brought")...)
+		if name, ok := strings.CutPrefix(o, "Kustomization/"+up.Home+"/"); ok {
+			t.add(plainCells("take all away", world.kubectl()+" -n "+up.Home+" delete kustomization "+name+"  # while truce runs; then the rest of what was brought")...)
 		}
 	}
 	if whole, err := filepath.Abs(dir); err == nil { // the other terminal may be elsewhere

@@ -17,7 +17,21 @@ func (s *starting) resources(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.apply(ctx, objects)
+	return s.apply(ctx, append(objects, s.othersNamed()...))
+}
+
+// othersNamed are the sources that read the user's repository by the names that its apps have for it.
+func (s *starting) othersNamed() (out []object.Object) {
+	for _, name := range s.options.Names {
+		source, usual := sourceOf(s.world.Repo, s.options)
+		if name == usual {
+			continue
+		}
+		source["metadata"] = map[string]any{"name": name, "namespace": Home}
+		out = append(out, source)
+		s.steps.Step(fmt.Sprintf("GitRepository %s/%s is the repository under another name: its apps are read from that", Home, name))
+	}
+	return out
 }
 
 // brought lists an object that was installed into a cluster of others.
@@ -57,16 +71,24 @@ func installOrder(rank map[string]int, o object.Object) int {
 	return len(rank)
 }
 
-// home is the namespace of the custom resources that `truce up --repo` makes, as `flux bootstrap` has it.
-const home = "flux-system"
+// Home is the namespace of the custom resources that `truce up --repo` makes, as `flux bootstrap` has it.
+const Home = "flux-system"
 
-func ofRepository(url string, o Options) []object.Object {
-	name := repositoryName(url)
-	meta := func() map[string]any { return map[string]any{"name": name, "namespace": home} }
+// sourceOf is the source that reads a repository, and its name.
+func sourceOf(url string, o Options) (source object.Object, name string) {
+	name = repositoryName(url)
 	spec := map[string]any{"interval": "1m", "url": url, "ref": map[string]any{"name": "HEAD"}}
 	if o.Branch != "" {
 		spec["ref"] = map[string]any{"branch": o.Branch}
 	}
+	return object.Object{
+		"apiVersion": registry.GitRepositories.APIVersion(), "kind": registry.GitRepositories.Kind,
+		"metadata": map[string]any{"name": name, "namespace": Home}, "spec": spec,
+	}, name
+}
+
+func ofRepository(url string, o Options) []object.Object {
+	source, name := sourceOf(url, o)
 	sync := map[string]any{
 		"interval": "10m", "path": cmp.Or(o.Path, "./"), "prune": true, "sourceRef": map[string]any{"kind": registry.GitRepositories.Kind, "name": name},
 	}
@@ -74,9 +96,12 @@ func ofRepository(url string, o Options) []object.Object {
 		sync["targetNamespace"] = o.TargetNamespace
 	}
 	return []object.Object{
-		{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": home}},
-		{"apiVersion": registry.GitRepositories.APIVersion(), "kind": registry.GitRepositories.Kind, "metadata": meta(), "spec": spec},
-		{"apiVersion": registry.Kustomizations.APIVersion(), "kind": registry.Kustomizations.Kind, "metadata": meta(), "spec": sync},
+		{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": Home}},
+		source,
+		{
+			"apiVersion": registry.Kustomizations.APIVersion(), "kind": registry.Kustomizations.Kind,
+			"metadata": map[string]any{"name": name, "namespace": Home}, "spec": sync,
+		},
 	}
 }
 

@@ -43,6 +43,8 @@ type Options struct {
 	Repo    string // a URL or a path; empty for a copy of the demo
 	Path    string
 	Branch  string
+	// Names are further names of Repo's source, in Home.
+	Names []string
 	// TargetNamespace is the namespace of all objects of Repo; empty for the one that each names.
 	TargetNamespace string
 	// Reset removes the cluster of an earlier run, but not its repository.

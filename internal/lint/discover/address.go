@@ -1,6 +1,7 @@
 package discover
 
 import (
+	"cmp"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -229,8 +230,8 @@ func (t *finder) isDirectory(name string) bool {
 }
 
 // assumptions are sentences about the addresses that are taken for this repository without proof.
-func (t *finder) assumptions() []string {
-	all, there, why := map[string]int{}, map[string]int{}, []string{}
+func (t *finder) assumptions() (why []string, taken []app.SourceKey) {
+	all, there, sources := map[string]int{}, map[string]int{}, map[app.SourceKey]bool{}
 	for _, w := range t.wanted {
 		if !w.kept || w.unit.Dialect == Bare || t.blocked(w) != "" || !t.isAbsent(w.unit.App) {
 			continue
@@ -239,6 +240,7 @@ func (t *finder) assumptions() []string {
 		all[name]++
 		if t.byPath(w) {
 			there[name]++
+			sources[w.unit.App.Source] = true
 		}
 	}
 	if t.own.why != "" {
@@ -249,7 +251,7 @@ func (t *finder) assumptions() []string {
 			why = append(why, assumptionText(name, all[name], there[name]))
 		}
 	}
-	return why
+	return why, slices.SortedFunc(maps.Keys(sources), func(a, b app.SourceKey) int { return cmp.Compare(a.String(), b.String()) })
 }
 
 func assumptionText(address string, all, there int) string {

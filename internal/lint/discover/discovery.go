@@ -28,6 +28,8 @@ type Discovery struct {
 	Skipped []Skipped
 	// Assumed are sentences: what was taken for true in order to find the units.
 	Assumed []string
+	// Taken are the sources that nothing here describes, and that are taken for this repository.
+	Taken []app.SourceKey
 	// Part is what of it was asked for: see Narrowed.
 	Part Part
 }

@@ -70,7 +70,8 @@ func (t *finder) discovery() Discovery {
 			s.Skipped = append(s.Skipped, k)
 		}
 	}
-	s.Assumed = append(s.Assumed, t.assumptions()...)
+	why, taken := t.assumptions()
+	s.Assumed, s.Taken = append(s.Assumed, why...), taken
 	all := t.everything()
 	for _, u := range t.unread {
 		if u.described || !all.reads[u.File] {
