@@ -69,21 +69,11 @@ func (f *appFlags) getResources(ctx context.Context, set *pflag.FlagSet, args []
 		}
 		items := []any{}
 		err = forEach(ctx, f.program, 0, keys, func(ctx context.Context, k app.Key) error {
-			found, err := resourcesOf(ctx, c, k)
-			if err != nil {
-				return err
+			r, err := getResource(ctx, c, k, refreshes(set))
+			if err == nil {
+				items = append(items, shownResource(r.Object))
 			}
-			r, there := found[k]
-			if !there {
-				return &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s: it was deleted", k)}
-			}
-			if how := refreshes(set); how != "" && isApplication(k) {
-				if r, err = refreshed(ctx, c, r, how); err != nil {
-					return err
-				}
-			}
-			items = append(items, shownResource(r.Object))
-			return nil
+			return err
 		})
 		switch {
 		case ctx.Err() != nil || f.form.one && err != nil:
@@ -93,6 +83,22 @@ func (f *appFlags) getResources(ctx context.Context, set *pflag.FlagSet, args []
 		}
 		return alsoFailed(f.program, err, f.printArray(items))
 	})
+}
+
+// getResource returns the custom resource of an app, refreshed first where that is asked for.
+func getResource(ctx context.Context, c *Cluster, key app.Key, refresh string) (resource.Resource, error) {
+	found, err := resourcesOf(ctx, c, key)
+	if err != nil {
+		return resource.Resource{}, err
+	}
+	r, there := found[key]
+	if !there {
+		return r, &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("%s: it was deleted", key)}
+	}
+	if refresh == "" || !isApplication(key) {
+		return r, nil
+	}
+	return refreshed(ctx, c, r, refresh)
 }
 
 // refreshes is which refresh the flags ask for; empty for none.

@@ -11,6 +11,7 @@ import (
 	"github.com/truce-gitops/truce/internal/cluster/live"
 	"github.com/truce-gitops/truce/internal/decide/compare"
 	"github.com/truce-gitops/truce/internal/model/exit"
+	"github.com/truce-gitops/truce/internal/model/identity"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/render/desired"
 	"github.com/truce-gitops/truce/internal/report"
@@ -67,12 +68,20 @@ func (c *Cluster) refuseWithoutRights(ctx context.Context, how controllerSetting
 		d.Report.Notes = append(d.Report.Notes, fmt.Sprintf("whether %s may do all of this is not known: %s", account.User(), why))
 		return nil
 	}
-	var lacks []string
+	lacks, err := refusedWrites(ctx, rights, account, writes)
+	if err != nil || len(lacks) == 0 {
+		return err
+	}
+	return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not adopted, since not all of it could be written: %s", d.App.Key, strings.Join(lacks, "; "))}
+}
+
+// refusedWrites says why an account may not do some of the writes, each reason once and with the objects.
+func refusedWrites(ctx context.Context, rights tenancy.Rights, account identity.Account, writes []adoptionWrite) (lacks []string, err error) {
 	objects := map[string][]string{}
 	for _, w := range writes {
 		why, err := rights.Refused(ctx, w.verb, w.gvk, w.id)
 		if err != nil && !errors.Is(err, live.ErrUnknownKind) { // its definition comes with the app
-			return &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("ask whether %s may %s %s: %w", account.User(), w.verb, w.id, err)}
+			return nil, &exit.Error{Code: exit.Cluster, Err: fmt.Errorf("ask whether %s may %s %s: %w", account.User(), w.verb, w.id, err)}
 		}
 		if why == "" {
 			continue
@@ -82,13 +91,10 @@ func (c *Cluster) refuseWithoutRights(ctx context.Context, how controllerSetting
 		}
 		objects[why] = append(objects[why], w.id.String())
 	}
-	if len(lacks) == 0 {
-		return nil
-	}
 	for i, why := range lacks {
 		lacks[i] = why + " (" + firstOf(objects[why]) + ")"
 	}
-	return &exit.Error{Code: exit.Differs, Err: fmt.Errorf("%s is not adopted, since not all of it could be written: %s", d.App.Key, strings.Join(lacks, "; "))}
+	return lacks, nil
 }
 
 // firstOf names the first of several, and counts the others.
