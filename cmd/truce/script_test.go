@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -13,6 +15,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/truce-gitops/truce/deploy"
 	"github.com/truce-gitops/truce/internal/source/git"
@@ -28,6 +32,7 @@ import (
 //	serve DIR           serves a git repository over HTTP, at $UPSTREAM, which repository fills in
 //	commit DIR MESSAGE  makes a commit of all that has changed in it
 //	apply FILE          applies manifests, with $NS and $WORK filled in
+//	documents FILE      prints the names of the objects that a stream of YAML or JSON has
 //	exits CODE TRUCE…   runs the program, which must end with that code
 func TestTheProgramTellsEachStory(t *testing.T) {
 	files, err := filepath.Glob("../../testdata/script/*.txtar")
@@ -81,7 +86,7 @@ func (s script) run(t *testing.T, file string) {
 	testscript.Run(t, testscript.Params{
 		Files: []string{file}, Setup: s.setup, RequireExplicitExec: true, RequireUniqueNames: true,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
-			"repository": repository, "commit": commit, "apply": s.apply, "exits": exits, "serve": server(t), "charts": charts(t), "shown": seen.shown, "page": seen.page,
+			"repository": repository, "commit": commit, "apply": s.apply, "exits": exits, "serve": server(t), "charts": charts(t), "shown": seen.shown, "page": seen.page, "documents": documents,
 		},
 	})
 }
@@ -132,6 +137,26 @@ func (s script) apply(ts *testscript.TestScript, neg bool, args []string) {
 	filled := ts.MkAbs(args[0] + ".filled")
 	ts.Check(os.WriteFile(filled, []byte(text), 0o600))
 	ts.Check(ts.Exec("kubectl", "-n", s.namespace, "apply", "--server-side", "-f", filled))
+}
+
+// documents reads a stream as a program does that knows its form.
+func documents(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: documents FILE")
+	}
+	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(ts.ReadFile(args[0])), 4096)
+	for {
+		var o metav1.PartialObjectMetadata
+		err := decoder.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			return
+		}
+		ts.Check(err)
+		if o.Name == "" {
+			ts.Fatalf("%s has a document without a name", args[0])
+		}
+		fmt.Fprint(ts.Stdout(), o.Name, " ")
+	}
 }
 
 func repository(ts *testscript.TestScript, neg bool, args []string) {
