@@ -78,8 +78,8 @@ func TestADryRunHasWhatIsCededInAnAtomicField(t *testing.T) {
 	}{
 		"in a new process":         {snapshot{}, policy.Enforce, now},
 		"of an app that observes":  {snapshot{}, policy.Observe, now},
-		"when the CRD has changed": {snapshot{baseline: taken.WithDoubt()}, policy.Enforce, now},
-		"about what was sent":      {snapshot{baseline: taken.WithDoubt(), previous: before}, policy.Enforce, `{` + volumeOf("2Gi") + `}`},
+		"when the CRD has changed": {snapshot{observation: observation{baseline: taken.WithDoubt()}}, policy.Enforce, now},
+		"about what was sent":      {snapshot{observation: observation{baseline: taken.WithDoubt()}, previous: before}, policy.Enforce, `{` + volumeOf("2Gi") + `}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := &dryRuns{live: live}

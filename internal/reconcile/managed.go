@@ -184,44 +184,35 @@ func (r *managedObject) waitUnlocked() {
 	defer r.reconcileLock.Unlock()
 }
 
-// snapshot is the part of a record that a judgement reads.
+// snapshot is the part of a record that a judgement reads. Its maps and slices are not to be changed.
 type snapshot struct {
-	gvk           object.GVK
-	owner         app.Key
-	file          string // in which Git describes it, and where
-	line          int
-	desired       object.Object
-	sum           textSum // of desired
-	previous      object.Object
-	state         objectState
-	baseline      compare.Baseline
-	withheld      []field.Path
-	memory        fight.Memory
-	open          map[string]time.Time // not to be changed
-	uid           string
-	appliedUID    string
-	found         bool
-	additionProbe *additionProbe
-	request       decide.Request
-	wasThere      bool // an object of this ID was seen or made
-	noDryRun      string
-	version       uint64
-	past          compare.Past
-	postponed     map[string]time.Time // not to be changed
-	adoption      string
-	sensitive     redact.Sensitive
-	isDeployed    bool
-	expires       int64
+	observation
+	outcome
+	gvk        object.GVK
+	owner      app.Key
+	desired    object.Object
+	file       string
+	line       int
+	sum        textSum
+	previous   object.Object
+	sensitive  redact.Sensitive
+	state      objectState
+	memory     fight.Memory
+	found      bool
+	request    decide.Request
+	past       compare.Past
+	isDeployed bool
 }
+
+// wasThere reports whether an object of this ID was seen or made.
+func (s snapshot) wasThere() bool { return s.uid != "" }
 
 func (r *managedObject) snapshot(texts *object.Packer) (snapshot, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := snapshot{
-		gvk: r.gvk(), owner: r.owner, file: r.file, line: int(r.line), sum: r.sum, state: r.state, baseline: r.baseline, withheld: r.withheld,
-		memory: r.memory, open: r.open, uid: r.uid, appliedUID: r.appliedUID, found: r.found, additionProbe: r.additionProbe, wasThere: r.uid != "", noDryRun: r.noDryRun,
-		request: r.request, adoption: r.adoption,
-		past: r.before(), postponed: r.postponed, version: r.version, isDeployed: r.isDeployed, expires: r.expires,
+		observation: r.observation, outcome: r.outcome, gvk: r.gvk(), owner: r.owner, file: r.file, line: int(r.line), sum: r.sum, state: r.state,
+		memory: r.memory, found: r.found, request: r.request, past: r.before(), isDeployed: r.isDeployed,
 	}
 	if r.sensitive != nil {
 		s.sensitive = *r.sensitive

@@ -281,7 +281,7 @@ func (w *objectReconcile) reread() { w.freshness = outdated }
 // truce, which writes under the same field manager: an instance of some namespaces sends the GET. So does one that writes nothing, and an app that would
 // only report the deletion: what another controller has made, and truce has not taken over, is there without the label.
 func (w *objectReconcile) surelyAbsent() bool {
-	return w.app.Account.IsSelf() && w.app.Policy.Mode == policy.Enforce && !w.onlyReported() && w.mayBeMade() && !w.snap.wasThere && w.engine.Foreign == nil && w.engine.Watches != nil &&
+	return w.app.Account.IsSelf() && w.app.Policy.Mode == policy.Enforce && !w.onlyReported() && w.mayBeMade() && !w.snap.wasThere() && w.engine.Foreign == nil && w.engine.Watches != nil &&
 		w.engine.Watches.Synced(w.snap.gvk, w.managed.id.Namespace) && !w.engine.hasClaimant(w.managed.id)
 }
 

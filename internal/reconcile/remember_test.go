@@ -56,7 +56,7 @@ func TestACorrectionThatKeepsWhatIsAnothersRestoresTheField(t *testing.T) {
 			base := compare.NewBaseline(settled, owners, e.Hasher)
 			w := &objectReconcile{
 				engine: e, managed: newManagedObject(git.ID(), app.Key{}, fight.Memory{}), live: settled, owners: owners,
-				snap: snapshot{gvk: git.GVK(), desired: git, baseline: base, withheld: c.released},
+				snap: snapshot{gvk: git.GVK(), desired: git, observation: observation{baseline: base, withheld: c.released}},
 				plan: decide.Plan{Withheld: c.withheld, Findings: []decide.Finding{
 					{Verdict: decide.Correct, Difference: compare.Difference{Path: selector, Kind: compare.Changed}},
 				}},

@@ -73,7 +73,7 @@ func (w *objectReconcile) executePlan(ctx context.Context) error {
 	if w.live == nil && w.engine.listedSince(begin, t) && w.managed.suspectGone() { // the list may be from after its end, and the watch goes on from there
 		w.engine.queue.Enqueue(w.managed.id)
 	}
-	if w.live == nil && w.snap.wasThere {
+	if w.live == nil && w.snap.wasThere() {
 		w.engine.queue.EnqueueApp(w.snap.owner) // the inventory has the uid of the one that is gone
 	}
 	w.live, w.owners = answer, owners
