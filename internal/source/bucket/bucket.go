@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/model/provider"
@@ -24,6 +23,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/exclude"
 	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/requests"
 	"github.com/truce-gitops/truce/internal/source/sigv4"
 	"github.com/truce-gitops/truce/internal/source/transport"
 	"github.com/truce-gitops/truce/internal/source/tree"
@@ -38,8 +38,7 @@ type Store struct {
 	// Clouds gives credentials of identities, and tokens for those of a Secret; nil for none.
 	Clouds *cloud.Exchange
 
-	mu    sync.Mutex
-	known map[source.Spec]*bucket
+	requests.Table[*bucket]
 }
 
 var _ source.Fetcher = (*Store)(nil)
@@ -47,7 +46,6 @@ var _ source.Fetcher = (*Store)(nil)
 // bucket is one request, and the newest answer to it. All below turn is guarded by it.
 type bucket struct {
 	turn chan struct{} // held during a fetch
-	used time.Time     // guarded by Store.mu
 	spec source.Spec   // what is asked for; without Ref
 
 	client *client
@@ -93,22 +91,10 @@ var errPinned = errors.New("a bucket holds one revision at a time: another one c
 // bucket is the one entry of a request.
 func (s *Store) bucket(spec source.Spec) (*bucket, error) {
 	spec.Ref = source.Ref{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	b := s.known[spec]
-	if b == nil {
+	return s.Of(spec, func() (*bucket, error) {
 		c, err := s.connect(spec)
-		if err != nil {
-			return nil, err
-		}
-		b = &bucket{turn: make(chan struct{}, 1), spec: spec, client: c}
-		if s.known == nil {
-			s.known = map[source.Spec]*bucket{}
-		}
-		s.known[spec] = b
-	}
-	b.used = time.Now()
-	return b, nil
+		return &bucket{turn: make(chan struct{}, 1), spec: spec, client: c}, err
+	})
 }
 
 // connect makes the clients of a bucket, which follow no redirect: what they sign is for one server.
@@ -255,15 +241,4 @@ func newestOf(list []object) time.Time {
 		}
 	}
 	return out.UTC()
-}
-
-// Retain forgets requests that were not made for so long. The files are removed by their store.
-func (s *Store) Retain(idle time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for spec, b := range s.known {
-		if time.Since(b.used) >= idle {
-			delete(s.known, spec)
-		}
-	}
 }

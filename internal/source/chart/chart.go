@@ -16,12 +16,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/truce-gitops/truce/internal/source"
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/requests"
 	"github.com/truce-gitops/truce/internal/source/transport"
 	"github.com/truce-gitops/truce/internal/source/tree"
 )
@@ -33,8 +32,7 @@ type Store struct {
 	// Servers are those that may be connected to: repositories, and where their indexes say that archives are.
 	Servers egress.Policy
 
-	mu    sync.Mutex
-	known map[source.Spec]*repository
+	requests.Table[*repository]
 }
 
 var _ source.Fetcher = (*Store)(nil)
@@ -42,7 +40,6 @@ var _ source.Fetcher = (*Store)(nil)
 // repository is one repository, and the newest index of it. All below turn is guarded by it.
 type repository struct {
 	turn chan struct{} // held while the index is fetched
-	used time.Time     // guarded by Store.mu
 	spec source.Spec   // without Chart and Timeout
 	base *url.URL
 	// own has the credentials, and sends them to the server of base alone. other has none.
@@ -92,21 +89,7 @@ func (s *Store) fetch(ctx context.Context, spec source.Spec) (source.Artifact, e
 // repository is the one entry of a repository.
 func (s *Store) repository(spec source.Spec) (*repository, error) {
 	spec.Chart, spec.Timeout, spec.Ref = source.Chart{}, 0, source.Ref{}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.known[spec]
-	if r == nil {
-		var err error
-		if r, err = s.connect(spec); err != nil {
-			return nil, err
-		}
-		if s.known == nil {
-			s.known = map[source.Spec]*repository{}
-		}
-		s.known[spec] = r
-	}
-	r.used = time.Now()
-	return r, nil
+	return s.Of(spec, func() (*repository, error) { return s.connect(spec) })
 }
 
 func (s *Store) connect(spec source.Spec) (*repository, error) {
@@ -248,15 +231,4 @@ func (r *repository) artifact(ctx context.Context, index *pack.Pack, revision st
 	return source.Artifact{
 		Revision: revision, Commit: strings.TrimPrefix(revision, "sha256:"), Repository: source.RepositoryOf(r.spec.URL), Digest: files.Digest(), Files: files,
 	}, nil
-}
-
-// Retain forgets repositories that were not asked for so long. The files are removed by their store.
-func (s *Store) Retain(idle time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for spec, r := range s.known {
-		if time.Since(r.used) >= idle {
-			delete(s.known, spec)
-		}
-	}
 }

@@ -15,7 +15,6 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
 
 	"oras.land/oras-go/v2/registry"
 	"oras.land/oras-go/v2/registry/remote"
@@ -27,6 +26,7 @@ import (
 	"github.com/truce-gitops/truce/internal/source/egress"
 	"github.com/truce-gitops/truce/internal/source/keyless"
 	"github.com/truce-gitops/truce/internal/source/pack"
+	"github.com/truce-gitops/truce/internal/source/requests"
 	"github.com/truce-gitops/truce/internal/source/transport"
 )
 
@@ -41,9 +41,10 @@ type Store struct {
 	// Sigstore publishes the trusted root of signatures whose source names none; the zero value is the public instance.
 	Sigstore keyless.Mirror
 
-	mu    sync.Mutex
-	known map[source.Spec]*artifact
-	root  *publicRoot // guarded by mu until it is made
+	requests.Table[*artifact]
+
+	mu   sync.Mutex
+	root *publicRoot // guarded by mu until it is made
 }
 
 var _ source.Fetcher = (*Store)(nil)
@@ -51,7 +52,6 @@ var _ source.Fetcher = (*Store)(nil)
 // artifact is one request, and the newest answer to it.
 type artifact struct {
 	turn   chan struct{} // held during a fetch
-	used   time.Time     // guarded by Store.mu
 	client *http.Client
 	remote *remote.Repository
 	login  cloud.Credential // of a cloud, that remote has
@@ -138,22 +138,13 @@ func (s *Store) fetch(ctx context.Context, at registry.Reference, spec source.Sp
 
 // artifact is the one entry of a request.
 func (s *Store) artifact(at registry.Reference, spec source.Spec) (*artifact, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	a := s.known[spec]
-	if a == nil {
+	return s.Of(spec, func() (*artifact, error) {
 		client, err := transport.NewClient(transport.Options{Servers: s.Servers, Auth: spec.Auth, Proxy: spec.Auth.Proxy, Host: at.Host(), MachineRoots: true})
 		if err != nil {
 			return nil, transport.Failed(source.AuthenticationFailed, "%w", err)
 		}
-		a = &artifact{turn: make(chan struct{}, 1), client: client, remote: newRemote(at, spec.Auth, client)}
-		if s.known == nil {
-			s.known = map[source.Spec]*artifact{}
-		}
-		s.known[spec] = a
-	}
-	a.used = time.Now()
-	return a, nil
+		return &artifact{turn: make(chan struct{}, 1), client: client, remote: newRemote(at, spec.Auth, client)}, nil
+	})
 }
 
 // The bounds of what a registry answers beside contents.
@@ -203,17 +194,6 @@ func (s *Store) look(ctx context.Context, a *artifact, spec source.Spec) (source
 	out := a.newest
 	out.Revision = want.revision(digest.String())
 	return out, nil
-}
-
-// Retain forgets requests that were not made for so long. The layers are removed by their store.
-func (s *Store) Retain(idle time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for spec, a := range s.known {
-		if time.Since(a.used) >= idle {
-			delete(s.known, spec)
-		}
-	}
 }
 
 // drainBody reads a body that is no longer than most.
