@@ -33,8 +33,8 @@ func (h *Hooks) pushed(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "want POST", http.StatusMethodNotAllowed)
 		return
 	}
-	if !h.argoPace.Allow() {
-		answer{http.StatusTooManyRequests, "too many webhooks"}.write(w)
+	if !h.argoTries.Allow() {
+		tooMany.write(w)
 		return
 	}
 	secrets, there, err := h.argoSecrets(r.Context())
@@ -63,6 +63,8 @@ func (h *Hooks) takePush(header http.Header, body []byte, secrets map[string]str
 		return answer{http.StatusUnauthorized, err.Error()}
 	case err != nil:
 		return answer{http.StatusBadRequest, err.Error()}
+	case !h.argoPace.Allow():
+		return tooMany
 	}
 	requested := h.Work.RequestPushed(p)
 	h.Log.Info("webhook", "path", argoPath, "requested", requested)

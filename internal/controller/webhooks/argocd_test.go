@@ -100,6 +100,28 @@ func TestAReferenceOfArgoCDsSecretIsResolved(t *testing.T) {
 	}
 }
 
+// TestAStrangerDoesNotUseUpWhatTheSenderMaySend: the path is known to all, and a push that is turned away is not sent again by most servers.
+func TestAStrangerDoesNotUseUpWhatTheSenderMaySend(t *testing.T) {
+	h := NewHooks(Options{Log: slog.New(slog.DiscardHandler), Work: noWork{}, Live: secretServer{
+		secrets: map[string]object.Object{"argocd-secret": secretOf(nil, map[string]string{"webhook.github.secret": "s3cret"})},
+	}})
+	for range 3 * burst {
+		if got := h.pushWith("guessed"); got != http.StatusUnauthorized {
+			t.Fatalf("a stranger: %d", got)
+		}
+	}
+	if got := h.pushWith("s3cret"); got != http.StatusOK {
+		t.Errorf("the sender, after a stranger: %d", got)
+	}
+	var got int
+	for range 3 * burst {
+		got = h.pushWith("s3cret")
+	}
+	if got != http.StatusTooManyRequests {
+		t.Errorf("the sender, who sends too much: %d", got)
+	}
+}
+
 // pushWith sends a push as GitHub does, and returns the status of the answer. An empty key sends no signature.
 func (h *Hooks) pushWith(key string) int {
 	body := `{"ref":"refs/heads/main","repository":{"clone_url":"https://git.example.com/a"}}`

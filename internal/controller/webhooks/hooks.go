@@ -86,10 +86,11 @@ type Hooks struct {
 	paths     map[[sha256.Size]byte][]webhook.Key // by the digest of a path
 	changed   chan struct{}
 
-	argoPace *rate.Limiter
-	argoTurn sync.Mutex        // of the fields below
-	argo     map[string]string // the secrets of webhooks in argocd-secret; nil where that is not there
-	argoRead time.Time
+	argoTries *rate.Limiter     // of all: the path is known to strangers
+	argoPace  *rate.Limiter     // of verified senders
+	argoTurn  sync.Mutex        // of the fields below
+	argo      map[string]string // the secrets of webhooks in argocd-secret; nil where that is not there
+	argoRead  time.Time
 }
 
 // entry is a Receiver. It is replaced, never changed.
@@ -109,7 +110,7 @@ type entry struct {
 func NewHooks(o Options) *Hooks {
 	return &Hooks{
 		Options: o, tokens: &oidc.Verifier{Servers: o.Servers}, slots: make(chan struct{}, mostBodies), receivers: map[webhook.Key]*entry{}, paths: map[[sha256.Size]byte][]webhook.Key{}, changed: make(chan struct{}, 1),
-		argoPace: rate.NewLimiter(perSecond, burst),
+		argoTries: rate.NewLimiter(triesFactor*perSecond, triesFactor*burst), argoPace: rate.NewLimiter(perSecond, burst),
 	}
 }
 

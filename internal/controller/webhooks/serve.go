@@ -27,6 +27,7 @@ const (
 	mostHeader      = 32 << 10
 	perSecond       = 5  // webhooks of one Receiver, on average
 	burst           = 50 // and at once
+	triesFactor     = 20 // as many where the sender is not verified yet
 )
 
 // Serve answers requests until ctx ends.
@@ -76,6 +77,8 @@ type answer struct {
 	text   string
 }
 
+var tooMany = answer{http.StatusTooManyRequests, "too many webhooks"}
+
 func (a answer) write(w http.ResponseWriter) {
 	if a.status == http.StatusTooManyRequests || a.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
@@ -98,7 +101,7 @@ func (h *Hooks) receive(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !all[0].pace.Allow() {
-		answer{http.StatusTooManyRequests, "too many webhooks"}.write(w)
+		tooMany.write(w)
 		return
 	}
 	body, failed := h.body(w, r)
