@@ -31,7 +31,7 @@ func (p *parts) outlet(o RunOptions, commit notices.ReadCommit) notify.Outlet {
 	}
 	p.outbox = store
 	return notices.NewOutlet(notices.Options{
-		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Store: store, Servers: o.Sources, Windows: o.Windows, Clouds: p.clouds, Log: o.Log, Commit: commit, Term: p.term,
+		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Store: store, Servers: o.Sources, Windows: o.Windows, Clouds: p.clouds, Panics: p.metrics, Log: o.Log, Commit: commit, Term: p.term,
 		Dialect: flux.Notifications{SameNamespace: staysHome(o.Tenancy)}, Subscribers: subscribersOf(o.Tenancy),
 	})
 }
@@ -55,7 +55,7 @@ func (p *parts) hooks(o RunOptions, c *controller.Controller) *webhooks.Hooks {
 		return nil
 	}
 	return webhooks.NewHooks(webhooks.Options{
-		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Work: c, Place: o.Webhooks, Servers: o.Sources, Log: o.Log,
+		Cluster: p.cluster, Watcher: o.Watcher, Live: p.engine.Live, Namespaces: o.Namespaces, Work: c, Place: o.Webhooks, Servers: o.Sources, Panics: p.metrics, Log: o.Log,
 		Dialect: flux.Receivers{SameNamespace: staysHome(o.Tenancy)},
 	})
 }

@@ -54,6 +54,7 @@ type Options struct {
 	Servers    egress.Policy
 	Clouds     *cloud.Exchange
 	Windows    deliver.Windows // the zero value for the default
+	Panics     panics.Counter
 	Log        *slog.Logger
 	Term       *lease.Term // in which it works; nil without a leader election
 	Commit     ReadCommit  // for templates and conditions of Argo CD's; nil for none
@@ -198,6 +199,7 @@ func (o *Outlet) guard(work string, do func()) {
 	defer func() {
 		if p := panics.CaughtError(recover()); p != nil {
 			o.Log.Error("panic", "work", work, "error", p.Value, "stack", p.Stack)
+			o.Panics.CountPanic(work)
 		}
 	}()
 	do()

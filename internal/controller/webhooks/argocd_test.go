@@ -122,6 +122,31 @@ func TestAStrangerDoesNotUseUpWhatTheSenderMaySend(t *testing.T) {
 	}
 }
 
+// failing panics, and counts that.
+type failing struct {
+	Work
+	panics map[string]int
+}
+
+func (failing) RequestPushed(webhook.Push) int { panic("no map") }
+
+func (f failing) CountPanic(work string) { f.panics[work]++ }
+
+// TestAPanicOfARequestIsCounted: truce_panics_total is what people are alerted by.
+func TestAPanicOfARequestIsCounted(t *testing.T) {
+	work := failing{panics: map[string]int{}}
+	h := NewHooks(Options{Log: slog.New(slog.DiscardHandler), Work: work, Panics: work, Live: secretServer{
+		secrets: map[string]object.Object{"argocd-secret": secretOf(nil, nil)},
+	}})
+	h.leads.Store(true)
+	r := httptest.NewRequest(http.MethodPost, argoPath, strings.NewReader(`{"ref":"refs/heads/main","repository":{"clone_url":"https://git.example.com/a"}}`))
+	r.Header.Set("X-GitHub-Event", "push")
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusInternalServerError || work.panics["webhook"] != 1 {
+		t.Errorf("answered with %d, counted %v", w.Code, work.panics)
+	}
+}
+
 // pushWith sends a push as GitHub does, and returns the status of the answer. An empty key sends no signature.
 func (h *Hooks) pushWith(key string) int {
 	body := `{"ref":"refs/heads/main","repository":{"clone_url":"https://git.example.com/a"}}`

@@ -70,6 +70,7 @@ type Options struct {
 	Work       Work
 	Place      Place
 	Servers    egress.Policy // of the issuers of tokens
+	Panics     panics.Counter
 	Log        *slog.Logger
 }
 
@@ -168,6 +169,7 @@ func (h *Hooks) guard(work string, do func()) {
 	defer func() {
 		if p := panics.CaughtError(recover()); p != nil {
 			h.Log.Error("panic", "work", work, "error", p.Value, "stack", p.Stack)
+			h.Panics.CountPanic(work)
 		}
 	}()
 	do()

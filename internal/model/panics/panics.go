@@ -39,6 +39,11 @@ func CaughtError(recovered any) *Error {
 	return &Error{Value: text, Stack: string(debug.Stack())}
 }
 
+// Counter counts the panics that were recovered, by the kind of work.
+type Counter interface {
+	CountPanic(work string)
+}
+
 // Recover is deferred by a function with a named error: a panic of the function becomes its error.
 func Recover(err *error) {
 	if p := CaughtError(recover()); p != nil {
