@@ -31,8 +31,9 @@ type Reader struct {
 func NewReader(c *cluster.Client) *Reader { return &Reader{cluster: c, slot: make(chan struct{}, 1)} }
 
 const (
-	within = 2 * time.Second // that a LIST may take, waiting for others included
+	within = 2 * time.Second // that the LISTs may take, waiting for others included
 	most   = 100             // Events of one LIST
+	pages  = 10              // of one object: their names end in the time, so that the newest are on the last
 )
 
 var errBusy = errors.New("too many ask at once")
@@ -54,15 +55,21 @@ func (r *Reader) Of(ctx context.Context, id object.ID) ([]attribution.Event, err
 	if namespace == "" {
 		namespace = metav1.NamespaceDefault // where Events about what has no namespace are
 	}
-	list, err := r.cluster.Dynamic().Resource(kinds).Namespace(namespace).List(ctx, metav1.ListOptions{
+	about := metav1.ListOptions{
 		FieldSelector: fields.SelectorFromSet(fields.Set{"involvedObject.kind": id.Kind, "involvedObject.name": id.Name}).String(), Limit: most,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("list Events about %s: %w", id, err)
 	}
-	out := make([]attribution.Event, 0, len(list.Items))
-	for _, u := range list.Items {
-		out = append(out, eventOf(u.Object))
+	var out []attribution.Event
+	for range pages {
+		list, err := r.cluster.Dynamic().Resource(kinds).Namespace(namespace).List(ctx, about)
+		if err != nil {
+			return nil, fmt.Errorf("list Events about %s: %w", id, err)
+		}
+		for _, u := range list.Items {
+			out = append(out, eventOf(u.Object))
+		}
+		if about.Continue = list.GetContinue(); about.Continue == "" {
+			break
+		}
 	}
 	return out, nil
 }

@@ -3,11 +3,14 @@ package events_test
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/truce-gitops/truce/internal/cluster"
 	"github.com/truce-gitops/truce/internal/controller/events"
+	"github.com/truce-gitops/truce/internal/decide/attribution"
 	"github.com/truce-gitops/truce/internal/model/object"
 	"github.com/truce-gitops/truce/internal/testing/kubetest"
 )
@@ -44,6 +47,21 @@ type: Normal
 		if e.Reporter != "horizontal-pod-autoscaler" || e.About.Name != "web" || e.At.Before(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)) {
 			t.Errorf("%+v", e)
 		}
+	}
+	var many strings.Builder
+	for i := range 130 {
+		fmt.Fprintf(&many, `
+apiVersion: v1
+kind: Event
+metadata: {name: many.%03d, namespace: %s}
+involvedObject: {apiVersion: v1, kind: Pod, namespace: %s, name: many}
+reason: R%d
+---`, i, ns, ns, i)
+	}
+	c.Apply(t, many.String())
+	got, err = reader.Of(t.Context(), object.ID{Kind: "Pod", Namespace: ns, Name: "many"})
+	if err != nil || !slices.ContainsFunc(got, func(e attribution.Event) bool { return e.Reason == "R129" }) {
+		t.Errorf("%d of 130 Events, %v: the newest is not among them", len(got), err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
