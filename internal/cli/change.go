@@ -16,44 +16,42 @@ import (
 type changeFlags struct {
 	set *pflag.FlagSet
 
-	repo, path, revision, project      string
-	server, cluster, namespace, policy string
-	prune, heal, empty, refresh        bool
-	limit, factor, keep                int64
-	first, longest                     time.Duration
-	options, ignore                    []string
-	overlay                            overlayFlags
-	chart                              chartChangeFlags
-	source                             sourceFlags
-	files                              filesFlags
+	wanted  dialect.Change
+	policy  string
+	ignore  []string
+	overlay overlayFlags
+	chart   chartChangeFlags
+	source  sourceFlags
 }
 
 func (c *changeFlags) add(cmd *cobra.Command, f *appFlags) {
 	c.set = cmd.Flags()
 	s := c.set
-	s.StringVar(&c.repo, "repo", "", "address of the repository")
-	s.StringVar(&c.path, "path", "", "directory in the repository")
-	s.StringVar(&c.revision, "revision", "", "branch, tag or commit to follow")
-	s.StringVar(&c.project, "project", "", "project of an Application")
-	s.StringVar(&c.server, "dest-server", "", "address of the cluster that objects go to")
-	s.StringVar(&c.cluster, "dest-name", "", "name of the cluster that objects go to")
-	s.StringVar(&c.namespace, "dest-namespace", "", "namespace of the objects")
+	optionalFlag(s, s.StringVar, &c.wanted.Repo, "repo", "address of the repository")
+	optionalFlag(s, s.StringVar, &c.wanted.Path, "path", "directory in the repository")
+	optionalFlag(s, s.StringVar, &c.wanted.Revision, "revision", "branch, tag or commit to follow")
+	optionalFlag(s, s.StringVar, &c.wanted.Project, "project", "project of an Application")
+	optionalFlag(s, s.StringVar, &c.wanted.Server, "dest-server", "address of the cluster that objects go to")
+	optionalFlag(s, s.StringVar, &c.wanted.Cluster, "dest-name", "name of the cluster that objects go to")
+	optionalFlag(s, s.StringVar, &c.wanted.Namespace, "dest-namespace", "namespace of the objects")
 	s.StringVar(&c.policy, "sync-policy", "", "automated (auto, automatic) or manual (none)")
-	s.BoolVar(&c.prune, "auto-prune", false, "delete objects that leave Git")
-	s.BoolVar(&c.heal, "self-heal", false, "put drift back")
-	s.BoolVar(&c.empty, "allow-empty", false, "let a revision without any object prune all")
-	s.StringArrayVar(&c.options, "sync-option", nil, "add a sync option such as Prune=false; !Prune=false takes it away (repeatable)")
-	s.Int64Var(&c.limit, "sync-retry-limit", 0, "how often a failed sync is tried again; -1 for ever")
-	s.DurationVar(&c.first, "sync-retry-backoff-duration", 0, "pause before the first of these")
-	s.DurationVar(&c.longest, "sync-retry-backoff-max-duration", 0, "the longest of the pauses")
-	s.Int64Var(&c.factor, "sync-retry-backoff-factor", 0, "by which each pause is longer than the one before")
-	s.BoolVar(&c.refresh, "sync-retry-refresh", false, "try again with the newest revision")
-	s.Int64Var(&c.keep, "revision-history-limit", 0, "how many revisions the history keeps")
+	optionalFlag(s, s.BoolVar, &c.wanted.Prune, "auto-prune", "delete objects that leave Git")
+	optionalFlag(s, s.BoolVar, &c.wanted.SelfHeal, "self-heal", "put drift back")
+	optionalFlag(s, s.BoolVar, &c.wanted.Empty, "allow-empty", "let a revision without any object prune all")
+	s.StringArrayVar(&c.wanted.Options, "sync-option", nil, "add a sync option such as Prune=false; !Prune=false takes it away (repeatable)")
+	optionalFlag(s, s.Int64Var, &c.wanted.Retry.Limit, "sync-retry-limit", "how often a failed sync is tried again; -1 for ever")
+	optionalFlag(s, s.DurationVar, &c.wanted.Retry.Duration, "sync-retry-backoff-duration", "pause before the first of these")
+	optionalFlag(s, s.DurationVar, &c.wanted.Retry.MaxDuration, "sync-retry-backoff-max-duration", "the longest of the pauses")
+	optionalFlag(s, s.Int64Var, &c.wanted.Retry.Factor, "sync-retry-backoff-factor", "by which each pause is longer than the one before")
+	optionalFlag(s, s.BoolVar, &c.wanted.Retry.Refresh, "sync-retry-refresh", "try again with the newest revision")
+	optionalFlag(s, s.Int64Var, &c.wanted.Keep, "revision-history-limit", "how many revisions the history keeps")
 	s.StringArrayVar(&c.ignore, "ignore-difference", nil, "leave fields to others, as JSON: '"+differenceExample+"' (repeatable)")
 	c.overlay.add(s)
 	c.chart.add(s)
 	c.source.add(s)
-	c.files.add(s)
+	optionalFlag(s, s.BoolVar, &c.wanted.Files.Recurse, "directory-recurse", "read the directories below the directory, too")
+	optionalFlag(s, s.StringVar, &c.wanted.Files.Include, "directory-include", "a glob of the only files that are read")
+	optionalFlag(s, s.StringVar, &c.wanted.Files.Exclude, "directory-exclude", "a glob of files that are left out")
 	f.complete(cmd, "sync-policy", completeFrom("automated", "manual"))
 	f.complete(cmd, "sync-option", completeFrom("Prune=false", "Prune=true", "Validate=false", "CreateNamespace=true", "ApplyOutOfSyncOnly=true", "ServerSideApply=true", "RespectIgnoreDifferences=true", "PruneLast=true"))
 }
@@ -67,27 +65,15 @@ func completeFrom(all ...string) completion {
 
 // change is what the flags ask for.
 func (c *changeFlags) change() (dialect.Change, error) {
-	out := dialect.Change{
-		Repo: changedFlag(c.set, "repo", c.repo), Path: changedFlag(c.set, "path", c.path), Revision: changedFlag(c.set, "revision", c.revision),
-		Project: changedFlag(c.set, "project", c.project), Server: changedFlag(c.set, "dest-server", c.server),
-		Cluster: changedFlag(c.set, "dest-name", c.cluster), Namespace: changedFlag(c.set, "dest-namespace", c.namespace),
-		Prune: changedFlag(c.set, "auto-prune", c.prune), SelfHeal: changedFlag(c.set, "self-heal", c.heal), Empty: changedFlag(c.set, "allow-empty", c.empty),
-		Keep: changedFlag(c.set, "revision-history-limit", c.keep), Options: c.options,
-		Retry: dialect.Retry{
-			Limit: changedFlag(c.set, "sync-retry-limit", c.limit), Factor: changedFlag(c.set, "sync-retry-backoff-factor", c.factor),
-			Duration: changedFlag(c.set, "sync-retry-backoff-duration", c.first), MaxDuration: changedFlag(c.set, "sync-retry-backoff-max-duration", c.longest),
-			Refresh: changedFlag(c.set, "sync-retry-refresh", c.refresh),
-		},
-	}
-	out.Files = c.files.change(c.set)
+	out := c.wanted
 	var err error
 	if out.Ignore, err = parseDifferences(c.ignore); err != nil {
 		return out, err
 	}
-	if out.Overlay, err = c.overlay.change(c.set); err != nil {
+	if out.Overlay, err = c.overlay.change(); err != nil {
 		return out, err
 	}
-	if out.Chart, err = c.chart.change(c.set); err != nil {
+	if out.Chart, err = c.chart.change(); err != nil {
 		return out, err
 	}
 	if out.Source, err = c.source.choice(c.set); err != nil {
@@ -97,12 +83,27 @@ func (c *changeFlags) change() (dialect.Change, error) {
 	return out, err
 }
 
-// changedFlag is the value of a flag that was on the command line, nil for another.
-func changedFlag[T any](s *pflag.FlagSet, flag string, value T) *T {
-	if !s.Changed(flag) {
-		return nil
-	}
-	return &value
+// optionalFlag declares a flag by a method of pflag. Its value is nil until the flag is on the command line.
+func optionalFlag[T any](s *pflag.FlagSet, declare func(*T, string, T, string), to **T, name, usage string) {
+	var none T
+	value := &optionalValue[T]{to: to}
+	declare(&value.value, name, none, usage)
+	f := s.Lookup(name)
+	value.Value = f.Value
+	f.DefValue, f.Value = "", value
+}
+
+// optionalValue is the value of a flag that is not there before it was set.
+type optionalValue[T any] struct {
+	pflag.Value
+	value T
+	to    **T
+}
+
+// Set implements pflag.Value.
+func (o *optionalValue[T]) Set(text string) error {
+	*o.to = &o.value
+	return o.Value.Set(text)
 }
 
 // isEmptyChange reports whether a change asks for nothing. Which source it is about is no change by itself.

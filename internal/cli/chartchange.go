@@ -12,44 +12,34 @@ import (
 
 // chartChangeFlags are those of `argocd app set` and `argocd app create` about Helm (setHelmOpt in cmd/util/app.go of argo-cd).
 type chartChangeFlags struct {
-	chart, release, namespace, version, kube string
-	parameters, sets, texts, contents        []string
-	files, versions                          []string
-	literal                                  string
-	credentials, missing                     bool
-	skipCRDs, skipTests, noSchemas           bool
+	wanted                            overlay.ChartChange
+	parameters, sets, texts, contents []string
+	literal                           string
 }
 
 func (c *chartChangeFlags) add(s *pflag.FlagSet) {
-	s.StringVar(&c.chart, "helm-chart", "", "name of a chart in a Helm repository")
-	s.StringVar(&c.release, "release-name", "", "name of the chart's release")
-	s.StringVar(&c.namespace, "helm-namespace", "", "namespace that the chart is rendered for")
-	s.StringVar(&c.version, "helm-version", "", "version of Helm: v3, or nothing")
-	s.StringVar(&c.kube, "helm-kube-version", "", "version of Kubernetes that the chart is rendered for")
-	s.StringArrayVar(&c.versions, "helm-api-versions", nil, "a version of the API that the chart is rendered for, instead of the cluster's (repeatable)")
+	optionalFlag(s, s.StringVar, &c.wanted.Chart, "helm-chart", "name of a chart in a Helm repository")
+	optionalFlag(s, s.StringVar, &c.wanted.Release, "release-name", "name of the chart's release")
+	optionalFlag(s, s.StringVar, &c.wanted.Namespace, "helm-namespace", "namespace that the chart is rendered for")
+	optionalFlag(s, s.StringVar, &c.wanted.Version, "helm-version", "version of Helm: v3, or nothing")
+	optionalFlag(s, s.StringVar, &c.wanted.KubeVersion, "helm-kube-version", "version of Kubernetes that the chart is rendered for")
+	s.StringArrayVar(&c.wanted.APIVersions, "helm-api-versions", nil, "a version of the API that the chart is rendered for, instead of the cluster's (repeatable)")
 	s.StringArrayVarP(&c.parameters, "parameter", "p", nil, "the same as --helm-set")
 	s.StringArrayVar(&c.sets, "helm-set", nil, "set a value of the chart: KEY=VALUE (repeatable)")
 	s.StringArrayVar(&c.texts, "helm-set-string", nil, "set a value that is a text: KEY=VALUE (repeatable)")
 	s.StringArrayVar(&c.contents, "helm-set-file", nil, "set a value to the content of a file of the source: KEY=PATH (repeatable)")
-	s.StringArrayVar(&c.files, "values", nil, "a file of values in the source, instead of those before (repeatable)")
+	s.StringArrayVar(&c.wanted.ValueFiles, "values", nil, "a file of values in the source, instead of those before (repeatable)")
 	s.StringVar(&c.literal, "values-literal-file", "", "a file on this machine whose content becomes the values")
-	s.BoolVar(&c.credentials, "helm-pass-credentials", false, "send the credentials of a Helm repository to other servers, too")
-	s.BoolVar(&c.missing, "ignore-missing-value-files", false, "leave out files of values that are not there")
-	s.BoolVar(&c.skipCRDs, "helm-skip-crds", false, "leave out the chart's directory crds")
-	s.BoolVar(&c.skipTests, "helm-skip-tests", false, "leave out the chart's tests")
-	s.BoolVar(&c.noSchemas, "helm-skip-schema-validation", false, "do not compare the values with the chart's schema")
+	optionalFlag(s, s.BoolVar, &c.wanted.PassCredentials, "helm-pass-credentials", "send the credentials of a Helm repository to other servers, too")
+	optionalFlag(s, s.BoolVar, &c.wanted.MissingFiles, "ignore-missing-value-files", "leave out files of values that are not there")
+	optionalFlag(s, s.BoolVar, &c.wanted.SkipCRDs, "helm-skip-crds", "leave out the chart's directory crds")
+	optionalFlag(s, s.BoolVar, &c.wanted.SkipTests, "helm-skip-tests", "leave out the chart's tests")
+	optionalFlag(s, s.BoolVar, &c.wanted.NoSchemas, "helm-skip-schema-validation", "do not compare the values with the chart's schema")
 }
 
 // change is what the flags ask for.
-func (c *chartChangeFlags) change(s *pflag.FlagSet) (overlay.ChartChange, error) {
-	out := overlay.ChartChange{
-		Chart: changedFlag(s, "helm-chart", c.chart), Release: changedFlag(s, "release-name", c.release), Namespace: changedFlag(s, "helm-namespace", c.namespace),
-		Version: changedFlag(s, "helm-version", c.version), KubeVersion: changedFlag(s, "helm-kube-version", c.kube),
-		ValueFiles: c.files, APIVersions: c.versions,
-		PassCredentials: changedFlag(s, "helm-pass-credentials", c.credentials), MissingFiles: changedFlag(s, "ignore-missing-value-files", c.missing),
-		SkipCRDs: changedFlag(s, "helm-skip-crds", c.skipCRDs), SkipTests: changedFlag(s, "helm-skip-tests", c.skipTests),
-		NoSchemas: changedFlag(s, "helm-skip-schema-validation", c.noSchemas),
-	}
+func (c *chartChangeFlags) change() (overlay.ChartChange, error) {
+	out := c.wanted
 	for _, of := range []struct {
 		flag  string
 		texts []string
@@ -99,23 +89,4 @@ func (f *sourceFlags) choice(s *pflag.FlagSet) (string, error) {
 		return strconv.Itoa(f.position), nil
 	}
 	return f.name, nil
-}
-
-// filesFlags are those of argocd about directories of plain manifests.
-type filesFlags struct {
-	recurse          bool
-	include, exclude string
-}
-
-func (f *filesFlags) add(s *pflag.FlagSet) {
-	s.BoolVar(&f.recurse, "directory-recurse", false, "read the directories below the directory, too")
-	s.StringVar(&f.include, "directory-include", "", "a glob of the only files that are read")
-	s.StringVar(&f.exclude, "directory-exclude", "", "a glob of files that are left out")
-}
-
-// change is what the flags ask for.
-func (f *filesFlags) change(s *pflag.FlagSet) overlay.FilesChange {
-	return overlay.FilesChange{
-		Recurse: changedFlag(s, "directory-recurse", f.recurse), Include: changedFlag(s, "directory-include", f.include), Exclude: changedFlag(s, "directory-exclude", f.exclude),
-	}
 }

@@ -10,39 +10,29 @@ import (
 
 // overlayFlags are those of `argocd app set` and `argocd app create` about Kustomize (setKustomizeOpt in cmd/util/app.go of argo-cd).
 type overlayFlags struct {
-	prefix, suffix, namespace, version     string
-	images, replicas, labels, annotations  []string
-	without, templates                     bool
-	forceLabels, forceAnnotations, missing bool
+	wanted                                overlay.Change
+	images, replicas, labels, annotations []string
 }
 
 func (o *overlayFlags) add(s *pflag.FlagSet) {
-	s.StringVar(&o.prefix, "nameprefix", "", "prefix of the objects' names")
-	s.StringVar(&o.suffix, "namesuffix", "", "suffix of the objects' names")
-	s.StringVar(&o.namespace, "kustomize-namespace", "", "namespace of the objects, whatever the files say")
-	s.StringVar(&o.version, "kustomize-version", "", "kept for Argo CD, and without effect in truce")
+	optionalFlag(s, s.StringVar, &o.wanted.NamePrefix, "nameprefix", "prefix of the objects' names")
+	optionalFlag(s, s.StringVar, &o.wanted.NameSuffix, "namesuffix", "suffix of the objects' names")
+	optionalFlag(s, s.StringVar, &o.wanted.Namespace, "kustomize-namespace", "namespace of the objects, whatever the files say")
+	optionalFlag(s, s.StringVar, &o.wanted.Version, "kustomize-version", "kept for Argo CD, and without effect in truce")
 	s.StringArrayVar(&o.images, "kustomize-image", nil, "override an image: NAME:TAG, NAME@DIGEST, NAME=NEWNAME[:TAG][@DIGEST] (repeatable)")
 	s.StringArrayVar(&o.replicas, "kustomize-replica", nil, "override a number of replicas: NAME=COUNT (repeatable)")
 	s.StringArrayVar(&o.labels, "kustomize-common-label", nil, "label all objects instead of as before: KEY=VALUE (repeatable)")
 	s.StringArrayVar(&o.annotations, "kustomize-common-annotation", nil, "annotate all objects instead of as before: KEY=VALUE (repeatable)")
-	s.BoolVar(&o.without, "kustomize-label-without-selector", false, "keep these labels out of selectors and templates")
-	s.BoolVar(&o.templates, "kustomize-label-include-templates", false, "put them into templates all the same")
-	s.BoolVar(&o.forceLabels, "kustomize-force-common-label", false, "let them replace the kustomization's own")
-	s.BoolVar(&o.forceAnnotations, "kustomize-force-common-annotation", false, "let the annotations replace the kustomization's own")
-	s.BoolVar(&o.missing, "ignore-missing-components", false, "leave out components that are not there")
+	optionalFlag(s, s.BoolVar, &o.wanted.WithoutSelectors, "kustomize-label-without-selector", "keep these labels out of selectors and templates")
+	optionalFlag(s, s.BoolVar, &o.wanted.Templates, "kustomize-label-include-templates", "put them into templates all the same")
+	optionalFlag(s, s.BoolVar, &o.wanted.ForceLabels, "kustomize-force-common-label", "let them replace the kustomization's own")
+	optionalFlag(s, s.BoolVar, &o.wanted.ForceAnnotations, "kustomize-force-common-annotation", "let the annotations replace the kustomization's own")
+	optionalFlag(s, s.BoolVar, &o.wanted.Optional, "ignore-missing-components", "leave out components that are not there")
 }
 
 // change is what the flags ask for.
-func (o *overlayFlags) change(s *pflag.FlagSet) (overlay.Change, error) {
-	out := overlay.Change{
-		NamePrefix: changedFlag(s, "nameprefix", o.prefix), NameSuffix: changedFlag(s, "namesuffix", o.suffix),
-		Namespace: changedFlag(s, "kustomize-namespace", o.namespace), Version: changedFlag(s, "kustomize-version", o.version),
-		WithoutSelectors: changedFlag(s, "kustomize-label-without-selector", o.without),
-		Templates:        changedFlag(s, "kustomize-label-include-templates", o.templates),
-		ForceLabels:      changedFlag(s, "kustomize-force-common-label", o.forceLabels),
-		ForceAnnotations: changedFlag(s, "kustomize-force-common-annotation", o.forceAnnotations),
-		Optional:         changedFlag(s, "ignore-missing-components", o.missing),
-	}
+func (o *overlayFlags) change() (overlay.Change, error) {
+	out := o.wanted
 	for _, text := range o.images {
 		m, err := overlay.ParseImage(text)
 		if err != nil {

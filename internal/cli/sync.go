@@ -46,12 +46,13 @@ const exampleSync = `  truce app sync web
 
 type syncFlags struct {
 	*appFlags
-	source, wait, async, dryRun, prune, force bool
-	timeout                                   timeoutValue
-	revision                                  string
-	resources, options                        []string
-	strategy                                  string
-	set                                       *pflag.FlagSet
+	source, wait, async, dryRun, force bool
+	prune                              *bool
+	timeout                            timeoutValue
+	revision                           string
+	resources, options                 []string
+	strategy                           string
+	set                                *pflag.FlagSet
 }
 
 func (f *appFlags) sync() *cobra.Command {
@@ -65,7 +66,7 @@ func (f *appFlags) sync() *cobra.Command {
 	s.set.BoolVar(&s.wait, "wait", true, "wait until the run is over")
 	s.set.BoolVar(&s.async, "async", false, "the same as --wait=false")
 	s.set.BoolVar(&s.dryRun, "dry-run", false, "show what would change, and do nothing")
-	s.set.BoolVar(&s.prune, "prune", false, "delete objects that Git no longer names (an Application without automatic pruning)")
+	optionalFlag(s.set, s.set.BoolVar, &s.prune, "prune", "delete objects that Git no longer names (an Application without automatic pruning)")
 	s.set.BoolVar(&s.force, "force", false, "refused: only Git asks for that (spec.force of a Kustomization)")
 	s.set.StringVar(&s.revision, "revision", "", "a revision instead of the one that is followed (an Application)")
 	s.set.StringArrayVar(&s.resources, "resource", nil, "only GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, * for any; with ! before it all others (an Application; repeatable)")
@@ -106,7 +107,7 @@ func (s *syncFlags) refuse() error {
 
 // request is what the flags ask for.
 func (s *syncFlags) request() (dialect.Run, error) {
-	run := dialect.Run{Revision: s.revision, Options: s.options, By: s.program.displayName(), Prune: changedFlag(s.set, "prune", s.prune)}
+	run := dialect.Run{Revision: s.revision, Options: s.options, By: s.program.displayName(), Prune: s.prune}
 	switch s.strategy {
 	case "", "hook":
 	case "apply":
