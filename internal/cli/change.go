@@ -27,31 +27,31 @@ type changeFlags struct {
 func (c *changeFlags) add(cmd *cobra.Command, f *appFlags) {
 	c.set = cmd.Flags()
 	s := c.set
-	optionalFlag(s, s.StringVar, &c.wanted.Repo, "repo", "address of the repository")
-	optionalFlag(s, s.StringVar, &c.wanted.Path, "path", "directory in the repository")
-	optionalFlag(s, s.StringVar, &c.wanted.Revision, "revision", "branch, tag or commit to follow")
-	optionalFlag(s, s.StringVar, &c.wanted.Project, "project", "project of an Application")
-	optionalFlag(s, s.StringVar, &c.wanted.Server, "dest-server", "address of the cluster that objects go to")
-	optionalFlag(s, s.StringVar, &c.wanted.Cluster, "dest-name", "name of the cluster that objects go to")
-	optionalFlag(s, s.StringVar, &c.wanted.Namespace, "dest-namespace", "namespace of the objects")
+	optionalFlag(s, &c.wanted.Repo, "repo", "address of the repository")
+	optionalFlag(s, &c.wanted.Path, "path", "directory in the repository")
+	optionalFlag(s, &c.wanted.Revision, "revision", "branch, tag or commit to follow")
+	optionalFlag(s, &c.wanted.Project, "project", "project of an Application")
+	optionalFlag(s, &c.wanted.Server, "dest-server", "address of the cluster that objects go to")
+	optionalFlag(s, &c.wanted.Cluster, "dest-name", "name of the cluster that objects go to")
+	optionalFlag(s, &c.wanted.Namespace, "dest-namespace", "namespace of the objects")
 	s.StringVar(&c.policy, "sync-policy", "", "automated (auto, automatic) or manual (none)")
-	optionalFlag(s, s.BoolVar, &c.wanted.Prune, "auto-prune", "delete objects that leave Git")
-	optionalFlag(s, s.BoolVar, &c.wanted.SelfHeal, "self-heal", "put drift back")
-	optionalFlag(s, s.BoolVar, &c.wanted.Empty, "allow-empty", "let a revision without any object prune all")
+	optionalFlag(s, &c.wanted.Prune, "auto-prune", "delete objects that leave Git")
+	optionalFlag(s, &c.wanted.SelfHeal, "self-heal", "put drift back")
+	optionalFlag(s, &c.wanted.Empty, "allow-empty", "let a revision without any object prune all")
 	s.StringArrayVar(&c.wanted.Options, "sync-option", nil, "add a sync option such as Prune=false; !Prune=false takes it away (repeatable)")
-	optionalFlag(s, s.Int64Var, &c.wanted.Retry.Limit, "sync-retry-limit", "how often a failed sync is tried again; -1 for ever")
-	optionalFlag(s, s.DurationVar, &c.wanted.Retry.Duration, "sync-retry-backoff-duration", "pause before the first of these")
-	optionalFlag(s, s.DurationVar, &c.wanted.Retry.MaxDuration, "sync-retry-backoff-max-duration", "the longest of the pauses")
-	optionalFlag(s, s.Int64Var, &c.wanted.Retry.Factor, "sync-retry-backoff-factor", "by which each pause is longer than the one before")
-	optionalFlag(s, s.BoolVar, &c.wanted.Retry.Refresh, "sync-retry-refresh", "try again with the newest revision")
-	optionalFlag(s, s.Int64Var, &c.wanted.Keep, "revision-history-limit", "how many revisions the history keeps")
+	optionalFlag(s, &c.wanted.Retry.Limit, "sync-retry-limit", "how often a failed sync is tried again; -1 for ever")
+	optionalFlag(s, &c.wanted.Retry.Duration, "sync-retry-backoff-duration", "pause before the first of these")
+	optionalFlag(s, &c.wanted.Retry.MaxDuration, "sync-retry-backoff-max-duration", "the longest of the pauses")
+	optionalFlag(s, &c.wanted.Retry.Factor, "sync-retry-backoff-factor", "by which each pause is longer than the one before")
+	optionalFlag(s, &c.wanted.Retry.Refresh, "sync-retry-refresh", "try again with the newest revision")
+	optionalFlag(s, &c.wanted.Keep, "revision-history-limit", "how many revisions the history keeps")
 	s.StringArrayVar(&c.ignore, "ignore-difference", nil, "leave fields to others, as JSON: '"+differenceExample+"' (repeatable)")
 	c.overlay.add(s)
 	c.chart.add(s)
 	c.source.add(s)
-	optionalFlag(s, s.BoolVar, &c.wanted.Files.Recurse, "directory-recurse", "read the directories below the directory, too")
-	optionalFlag(s, s.StringVar, &c.wanted.Files.Include, "directory-include", "a glob of the only files that are read")
-	optionalFlag(s, s.StringVar, &c.wanted.Files.Exclude, "directory-exclude", "a glob of files that are left out")
+	optionalFlag(s, &c.wanted.Files.Recurse, "directory-recurse", "read the directories below the directory, too")
+	optionalFlag(s, &c.wanted.Files.Include, "directory-include", "a glob of the only files that are read")
+	optionalFlag(s, &c.wanted.Files.Exclude, "directory-exclude", "a glob of files that are left out")
 	f.complete(cmd, "sync-policy", completeFrom("automated", "manual"))
 	f.complete(cmd, "sync-option", completeFrom("Prune=false", "Prune=true", "Validate=false", "CreateNamespace=true", "ApplyOutOfSyncOnly=true", "ServerSideApply=true", "RespectIgnoreDifferences=true", "PruneLast=true"))
 }
@@ -83,11 +83,19 @@ func (c *changeFlags) change() (dialect.Change, error) {
 	return out, err
 }
 
-// optionalFlag declares a flag by a method of pflag. Its value is nil until the flag is on the command line.
-func optionalFlag[T any](s *pflag.FlagSet, declare func(*T, string, T, string), to **T, name, usage string) {
-	var none T
+// optionalFlag declares a flag whose value is nil until it is on the command line.
+func optionalFlag[T string | bool | int64 | time.Duration](s *pflag.FlagSet, to **T, name, usage string) {
 	value := &optionalValue[T]{to: to}
-	declare(&value.value, name, none, usage)
+	switch p := any(&value.value).(type) {
+	case *string:
+		s.StringVar(p, name, "", usage)
+	case *bool:
+		s.BoolVar(p, name, false, usage)
+	case *int64:
+		s.Int64Var(p, name, 0, usage)
+	case *time.Duration:
+		s.DurationVar(p, name, 0, usage)
+	}
 	f := s.Lookup(name)
 	value.Value = f.Value
 	f.DefValue, f.Value = "", value

@@ -18,11 +18,11 @@ type chartChangeFlags struct {
 }
 
 func (c *chartChangeFlags) add(s *pflag.FlagSet) {
-	optionalFlag(s, s.StringVar, &c.wanted.Chart, "helm-chart", "name of a chart in a Helm repository")
-	optionalFlag(s, s.StringVar, &c.wanted.Release, "release-name", "name of the chart's release")
-	optionalFlag(s, s.StringVar, &c.wanted.Namespace, "helm-namespace", "namespace that the chart is rendered for")
-	optionalFlag(s, s.StringVar, &c.wanted.Version, "helm-version", "version of Helm: v3, or nothing")
-	optionalFlag(s, s.StringVar, &c.wanted.KubeVersion, "helm-kube-version", "version of Kubernetes that the chart is rendered for")
+	optionalFlag(s, &c.wanted.Chart, "helm-chart", "name of a chart in a Helm repository")
+	optionalFlag(s, &c.wanted.Release, "release-name", "name of the chart's release")
+	optionalFlag(s, &c.wanted.Namespace, "helm-namespace", "namespace that the chart is rendered for")
+	optionalFlag(s, &c.wanted.Version, "helm-version", "version of Helm: v3, or nothing")
+	optionalFlag(s, &c.wanted.KubeVersion, "helm-kube-version", "version of Kubernetes that the chart is rendered for")
 	s.StringArrayVar(&c.wanted.APIVersions, "helm-api-versions", nil, "a version of the API that the chart is rendered for, instead of the cluster's (repeatable)")
 	s.StringArrayVarP(&c.parameters, "parameter", "p", nil, "the same as --helm-set")
 	s.StringArrayVar(&c.sets, "helm-set", nil, "set a value of the chart: KEY=VALUE (repeatable)")
@@ -30,11 +30,11 @@ func (c *chartChangeFlags) add(s *pflag.FlagSet) {
 	s.StringArrayVar(&c.contents, "helm-set-file", nil, "set a value to the content of a file of the source: KEY=PATH (repeatable)")
 	s.StringArrayVar(&c.wanted.ValueFiles, "values", nil, "a file of values in the source, instead of those before (repeatable)")
 	s.StringVar(&c.literal, "values-literal-file", "", "a file on this machine whose content becomes the values")
-	optionalFlag(s, s.BoolVar, &c.wanted.PassCredentials, "helm-pass-credentials", "send the credentials of a Helm repository to other servers, too")
-	optionalFlag(s, s.BoolVar, &c.wanted.MissingFiles, "ignore-missing-value-files", "leave out files of values that are not there")
-	optionalFlag(s, s.BoolVar, &c.wanted.SkipCRDs, "helm-skip-crds", "leave out the chart's directory crds")
-	optionalFlag(s, s.BoolVar, &c.wanted.SkipTests, "helm-skip-tests", "leave out the chart's tests")
-	optionalFlag(s, s.BoolVar, &c.wanted.NoSchemas, "helm-skip-schema-validation", "do not compare the values with the chart's schema")
+	optionalFlag(s, &c.wanted.PassCredentials, "helm-pass-credentials", "send the credentials of a Helm repository to other servers, too")
+	optionalFlag(s, &c.wanted.MissingFiles, "ignore-missing-value-files", "leave out files of values that are not there")
+	optionalFlag(s, &c.wanted.SkipCRDs, "helm-skip-crds", "leave out the chart's directory crds")
+	optionalFlag(s, &c.wanted.SkipTests, "helm-skip-tests", "leave out the chart's tests")
+	optionalFlag(s, &c.wanted.NoSchemas, "helm-skip-schema-validation", "do not compare the values with the chart's schema")
 }
 
 // change is what the flags ask for.

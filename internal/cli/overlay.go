@@ -15,19 +15,19 @@ type overlayFlags struct {
 }
 
 func (o *overlayFlags) add(s *pflag.FlagSet) {
-	optionalFlag(s, s.StringVar, &o.wanted.NamePrefix, "nameprefix", "prefix of the objects' names")
-	optionalFlag(s, s.StringVar, &o.wanted.NameSuffix, "namesuffix", "suffix of the objects' names")
-	optionalFlag(s, s.StringVar, &o.wanted.Namespace, "kustomize-namespace", "namespace of the objects, whatever the files say")
-	optionalFlag(s, s.StringVar, &o.wanted.Version, "kustomize-version", "kept for Argo CD, and without effect in truce")
+	optionalFlag(s, &o.wanted.NamePrefix, "nameprefix", "prefix of the objects' names")
+	optionalFlag(s, &o.wanted.NameSuffix, "namesuffix", "suffix of the objects' names")
+	optionalFlag(s, &o.wanted.Namespace, "kustomize-namespace", "namespace of the objects, whatever the files say")
+	optionalFlag(s, &o.wanted.Version, "kustomize-version", "kept for Argo CD, and without effect in truce")
 	s.StringArrayVar(&o.images, "kustomize-image", nil, "override an image: NAME:TAG, NAME@DIGEST, NAME=NEWNAME[:TAG][@DIGEST] (repeatable)")
 	s.StringArrayVar(&o.replicas, "kustomize-replica", nil, "override a number of replicas: NAME=COUNT (repeatable)")
 	s.StringArrayVar(&o.labels, "kustomize-common-label", nil, "label all objects instead of as before: KEY=VALUE (repeatable)")
 	s.StringArrayVar(&o.annotations, "kustomize-common-annotation", nil, "annotate all objects instead of as before: KEY=VALUE (repeatable)")
-	optionalFlag(s, s.BoolVar, &o.wanted.WithoutSelectors, "kustomize-label-without-selector", "keep these labels out of selectors and templates")
-	optionalFlag(s, s.BoolVar, &o.wanted.Templates, "kustomize-label-include-templates", "put them into templates all the same")
-	optionalFlag(s, s.BoolVar, &o.wanted.ForceLabels, "kustomize-force-common-label", "let them replace the kustomization's own")
-	optionalFlag(s, s.BoolVar, &o.wanted.ForceAnnotations, "kustomize-force-common-annotation", "let the annotations replace the kustomization's own")
-	optionalFlag(s, s.BoolVar, &o.wanted.Optional, "ignore-missing-components", "leave out components that are not there")
+	optionalFlag(s, &o.wanted.WithoutSelectors, "kustomize-label-without-selector", "keep these labels out of selectors and templates")
+	optionalFlag(s, &o.wanted.Templates, "kustomize-label-include-templates", "put them into templates all the same")
+	optionalFlag(s, &o.wanted.ForceLabels, "kustomize-force-common-label", "let them replace the kustomization's own")
+	optionalFlag(s, &o.wanted.ForceAnnotations, "kustomize-force-common-annotation", "let the annotations replace the kustomization's own")
+	optionalFlag(s, &o.wanted.Optional, "ignore-missing-components", "leave out components that are not there")
 }
 
 // change is what the flags ask for.

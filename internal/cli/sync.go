@@ -66,7 +66,7 @@ func (f *appFlags) sync() *cobra.Command {
 	s.set.BoolVar(&s.wait, "wait", true, "wait until the run is over")
 	s.set.BoolVar(&s.async, "async", false, "the same as --wait=false")
 	s.set.BoolVar(&s.dryRun, "dry-run", false, "show what would change, and do nothing")
-	optionalFlag(s.set, s.set.BoolVar, &s.prune, "prune", "delete objects that Git no longer names (an Application without automatic pruning)")
+	optionalFlag(s.set, &s.prune, "prune", "delete objects that Git no longer names (an Application without automatic pruning)")
 	s.set.BoolVar(&s.force, "force", false, "refused: only Git asks for that (spec.force of a Kustomization)")
 	s.set.StringVar(&s.revision, "revision", "", "a revision instead of the one that is followed (an Application)")
 	s.set.StringArrayVar(&s.resources, "resource", nil, "only GROUP:KIND:NAME or GROUP:KIND:NAMESPACE/NAME, * for any; with ! before it all others (an Application; repeatable)")
