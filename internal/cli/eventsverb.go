@@ -186,20 +186,16 @@ func lastSeen(ev resource.Event, now time.Time) string {
 
 // eventJSON is one Event of `truce events`.
 type eventJSON struct {
-	LastSeen  time.Time  `json:"lastSeen"`
-	FirstSeen *time.Time `json:"firstSeen,omitempty"`
-	Count     int64      `json:"count,omitempty"`
-	Type      string     `json:"type"`
-	Reason    string     `json:"reason"`
-	Object    keyJSON    `json:"object"`
-	Message   string     `json:"message"`
-	By        string     `json:"by,omitempty"`
+	LastSeen  time.Time `json:"lastSeen"`
+	FirstSeen time.Time `json:"firstSeen,omitzero"`
+	Count     int64     `json:"count,omitempty"`
+	Type      string    `json:"type"`
+	Reason    string    `json:"reason"`
+	Object    keyJSON   `json:"object"`
+	Message   string    `json:"message"`
+	By        string    `json:"by,omitempty"`
 }
 
 func newEventJSON(ev resource.Event) eventJSON {
-	out := eventJSON{LastSeen: ev.At, Count: ev.Count, Type: ev.Type, Reason: ev.Reason, Object: keyJSON(ev.About), Message: ev.Message, By: ev.By}
-	if !ev.First.IsZero() {
-		out.FirstSeen = &ev.First
-	}
-	return out
+	return eventJSON{LastSeen: ev.At, FirstSeen: ev.First, Count: ev.Count, Type: ev.Type, Reason: ev.Reason, Object: keyJSON(ev.About), Message: ev.Message, By: ev.By}
 }

@@ -51,10 +51,10 @@ type storyFieldJSON struct {
 }
 
 type storyOwnerJSON struct {
-	Manager     string     `json:"manager"`
-	Operation   string     `json:"operation"`
-	Subresource string     `json:"subresource,omitempty"`
-	Time        *time.Time `json:"time,omitempty"`
+	Manager     string    `json:"manager"`
+	Operation   string    `json:"operation"`
+	Subresource string    `json:"subresource,omitempty"`
+	Time        time.Time `json:"time,omitzero"`
 }
 
 type storyPlaceJSON struct {
@@ -130,11 +130,7 @@ func newStoryField(f explain.Field) *storyFieldJSON {
 }
 
 func newStoryOwner(o ownership.Entry) storyOwnerJSON {
-	out := storyOwnerJSON{Manager: o.Manager, Operation: o.Operation, Subresource: o.Subresource}
-	if !o.Time.IsZero() {
-		out.Time = &o.Time
-	}
-	return out
+	return storyOwnerJSON{Manager: o.Manager, Operation: o.Operation, Subresource: o.Subresource, Time: o.Time}
 }
 
 func newPlaceJSON(p desired.Place) placeJSON {

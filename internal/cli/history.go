@@ -41,11 +41,11 @@ func (f *appFlags) history() *cobra.Command {
 }
 
 type pastJSON struct {
-	ID       int64      `json:"id"`
-	Revision string     `json:"revision"`
-	Time     *time.Time `json:"time,omitempty"`
-	By       string     `json:"by,omitempty"`
-	Source   string     `json:"source,omitempty"`
+	ID       int64     `json:"id"`
+	Revision string    `json:"revision"`
+	Time     time.Time `json:"time,omitzero"`
+	By       string    `json:"by,omitempty"`
+	Source   string    `json:"source,omitempty"`
 }
 
 func (f *appFlags) printHistory(key app.Key, past []dialect.HistoryEntry) error {
@@ -54,11 +54,7 @@ func (f *appFlags) printHistory(key app.Key, past []dialect.HistoryEntry) error 
 	case "json", "yaml":
 		items := make([]pastJSON, 0, len(past))
 		for _, p := range past {
-			item := pastJSON{ID: p.ID, Revision: p.Revision, By: p.By, Source: p.Source}
-			if !p.At.IsZero() {
-				item.Time = &p.At
-			}
-			items = append(items, item)
+			items = append(items, pastJSON{ID: p.ID, Revision: p.Revision, Time: p.At, By: p.By, Source: p.Source})
 		}
 		return f.structured(listJSON{APIVersion: schemaVersion, Kind: "HistoryList", Items: items})
 	case "id":

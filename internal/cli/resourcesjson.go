@@ -17,8 +17,8 @@ type resourceJSON struct {
 	Message        string            `json:"message,omitempty"`
 	Revision       string            `json:"revision,omitempty"`
 	Suspended      bool              `json:"suspended"`
-	SuspendedBy    string            `json:"suspendedBy,omitempty"`    // the field manager that set the field
-	SuspendedSince *time.Time        `json:"suspendedSince,omitempty"` // of its last write
+	SuspendedBy    string            `json:"suspendedBy,omitempty"`   // the field manager that set the field
+	SuspendedSince time.Time         `json:"suspendedSince,omitzero"` // of its last write
 	Source         *keyJSON          `json:"source,omitempty"`
 	Path           string            `json:"path,omitempty"`
 	URL            string            `json:"url,omitempty"`
@@ -29,15 +29,10 @@ type resourceJSON struct {
 func newResourceJSON(x resource.Resource) resourceJSON {
 	out := resourceJSON{
 		Metadata: newMetadataJSON(x.Key), Kind: x.Key.Kind, Group: x.Kind.Group, Ready: x.Ready, Reason: x.Reason, Message: x.Message, Revision: x.Revision,
-		Suspended: x.Suspended, SuspendedBy: x.SuspendedBy, Path: x.Path, URL: x.URL, Settled: x.Settled, Conditions: x.Conditions,
+		Suspended: x.Suspended, SuspendedBy: x.SuspendedBy, SuspendedSince: x.SuspendedSince, Path: x.Path, URL: x.URL, Settled: x.Settled, Conditions: x.Conditions,
 	}
 	out.Metadata.Labels = x.Labels
-	if !x.Created.IsZero() {
-		out.Metadata.Created = &x.Created
-	}
-	if !x.SuspendedSince.IsZero() {
-		out.SuspendedSince = &x.SuspendedSince
-	}
+	out.Metadata.Created = x.Created
 	if x.Source != (app.Key{}) {
 		source := keyJSON(x.Source)
 		out.Source = &source

@@ -43,7 +43,7 @@ type metadataJSON struct {
 	Name      string            `json:"name"`
 	Namespace string            `json:"namespace"`
 	Labels    map[string]string `json:"labels,omitempty"`
-	Created   *time.Time        `json:"creationTimestamp,omitempty"`
+	Created   time.Time         `json:"creationTimestamp,omitzero"`
 }
 
 func newMetadataJSON(k app.Key) metadataJSON {
@@ -67,7 +67,7 @@ type summaryJSON struct {
 	Settled       bool         `json:"settled"`
 	Reason        string       `json:"reason,omitempty"`
 	Message       string       `json:"message,omitempty"`
-	Created       *time.Time   `json:"created,omitempty"`
+	Created       time.Time    `json:"created,omitzero"`
 }
 
 func newSummaryJSON(s view.Summary) summaryJSON {
@@ -77,9 +77,7 @@ func newSummaryJSON(s view.Summary) summaryJSON {
 		Reason: string(s.State.Reason), Message: s.Message, Metadata: newMetadataJSON(s.Key),
 	}
 	out.Metadata.Labels = s.Labels
-	if !s.Created.IsZero() {
-		out.Created, out.Metadata.Created = &s.Created, &s.Created
-	}
+	out.Created, out.Metadata.Created = s.Created, s.Created
 	return out
 }
 
@@ -163,19 +161,19 @@ type fieldJSON struct {
 }
 
 type writerJSON struct {
-	Name        string     `json:"name"`
-	Manager     string     `json:"manager,omitempty"`
-	Operation   string     `json:"operation,omitempty"`
-	Subresource string     `json:"subresource,omitempty"`
-	User        string     `json:"user,omitempty"`   // as the API server knew them; only the admission witness sees that
-	During      string     `json:"during,omitempty"` // whose write it was that a webhook changed
-	Person      bool       `json:"person"`
-	Time        *time.Time `json:"time,omitempty"`
-	AtLatest    bool       `json:"atLatest,omitempty"`   // the field was written then or before
-	Before      any        `json:"before,omitempty"`     // what the field held before, where that was seen
-	Often       int        `json:"withinHour,omitempty"` // changes of the field within the last hour, this one included
-	Evidence    string     `json:"evidence"`
-	Because     []string   `json:"because,omitempty"` // a sentence for each witness
+	Name        string    `json:"name"`
+	Manager     string    `json:"manager,omitempty"`
+	Operation   string    `json:"operation,omitempty"`
+	Subresource string    `json:"subresource,omitempty"`
+	User        string    `json:"user,omitempty"`   // as the API server knew them; only the admission witness sees that
+	During      string    `json:"during,omitempty"` // whose write it was that a webhook changed
+	Person      bool      `json:"person"`
+	Time        time.Time `json:"time,omitzero"`
+	AtLatest    bool      `json:"atLatest,omitempty"`   // the field was written then or before
+	Before      any       `json:"before,omitempty"`     // what the field held before, where that was seen
+	Often       int       `json:"withinHour,omitempty"` // changes of the field within the last hour, this one included
+	Evidence    string    `json:"evidence"`
+	Because     []string  `json:"because,omitempty"` // a sentence for each witness
 }
 
 type placeJSON struct {
@@ -253,14 +251,10 @@ func newFieldJSON(id object.ID, f report.Finding, d view.Detail) fieldJSON {
 func isWholeObject(f report.Finding) bool { return len(f.Path) == 0 && f.Kind == compare.Missing }
 
 func newWriterJSON(w ownership.Writer) *writerJSON {
-	out := &writerJSON{
+	return &writerJSON{
 		Name: w.Name, Manager: w.Manager, Operation: w.Operation, Subresource: w.Subresource, User: w.User, During: w.During,
-		Person: w.Person, Before: w.Before, Often: w.Often, Evidence: string(w.Evidence), Because: w.Because,
+		Person: w.Person, Time: w.Time, AtLatest: w.AtLatest && !w.Time.IsZero(), Before: w.Before, Often: w.Often, Evidence: string(w.Evidence), Because: w.Because,
 	}
-	if !w.Time.IsZero() {
-		out.Time, out.AtLatest = &w.Time, w.AtLatest
-	}
-	return out
 }
 
 // writeStructured writes a value as JSON or YAML. A command prints with appFlags.structured, which has the user's templates and columns, too.

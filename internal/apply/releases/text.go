@@ -101,8 +101,8 @@ func setInfo(r document, change func(map[string]any)) error {
 
 // lastRun is how Helm says that a hook ran.
 type lastRun struct {
-	Started   *time.Time `json:"started_at,omitempty"`
-	Completed *time.Time `json:"completed_at,omitempty"`
+	Started   time.Time  `json:"started_at,omitzero"`
+	Completed time.Time  `json:"completed_at,omitzero"`
 	Phase     hook.Phase `json:"phase"`
 }
 
@@ -118,15 +118,7 @@ func setHooks(r document, runs map[int]hook.Run) error {
 		if i < 0 || i >= len(hooks) || hooks[i] == nil {
 			continue
 		}
-		last := lastRun{Phase: run.Phase}
-		if !run.Started.IsZero() {
-			at := run.Started.UTC()
-			last.Started = &at
-		}
-		if !run.Completed.IsZero() {
-			at := run.Completed.UTC()
-			last.Completed = &at
-		}
+		last := lastRun{run.Started.UTC(), run.Completed.UTC(), run.Phase}
 		if hooks[i]["last_run"], err = json.Marshal(last); err != nil {
 			return err
 		}
@@ -151,14 +143,7 @@ func HookRuns(text []byte) map[int]hook.Run {
 		if err := json.Unmarshal(h.Last, &last); err != nil || last.Phase == hook.NotRun {
 			continue
 		}
-		run := hook.Run{Phase: last.Phase}
-		if last.Started != nil {
-			run.Started = *last.Started
-		}
-		if last.Completed != nil {
-			run.Completed = *last.Completed
-		}
-		out[i] = run
+		out[i] = hook.Run{Phase: last.Phase, Started: last.Started, Completed: last.Completed}
 	}
 	return out
 }
