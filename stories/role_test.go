@@ -33,7 +33,7 @@ subjects: [{kind: ServiceAccount, name: truce, namespace: NAMESPACE}]
 func TestTheControllersRoleIsEnoughBesideTheKindsInGit(t *testing.T) {
 	w := offWorld(t, document3+strings.ReplaceAll(late("crash", `sandbox.truce.dev/crash: "true"`, ""), "-- app/", "-- crash/"))
 	name := w.ns + "-controller"
-	w.Apply(t, strings.NewReplacer("name: truce-controller", "name: "+name, "namespace: truce-system", "namespace: "+w.ns).Replace(w.Kubectl(t, "kustomize", "../deploy/rbac/controller")))
+	w.Apply(t, strings.NewReplacer("name: truce-controller", "name: "+name, "namespace: truce-system", "namespace: "+w.ns, "truce-witness-truce-system", "truce-witness-"+w.ns).Replace(w.Kubectl(t, "kustomize", "../deploy/rbac/controller")))
 	for _, kind := range []string{"clusterroles", "clusterrolebindings"} {
 		w.later(schema.GroupVersionResource{Group: "rbac.authorization.k8s.io", Version: "v1", Resource: kind}, "", name)
 	}
