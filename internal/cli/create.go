@@ -98,7 +98,7 @@ func (c *createFlags) run(ctx context.Context, args []string) error {
 
 // key is what the new app is called: by the argument, and by the file.
 func (c *createFlags) key(args []string, given dialect.Resources) (app.Key, error) {
-	ns, err := c.appFlags.namespace()
+	ns, err := c.namespace()
 	if err != nil {
 		return app.Key{}, err
 	}
