@@ -23,12 +23,13 @@ func hpaTargetMissing() rule {
 	}, func(j *checker) []Finding {
 		var out []Finding
 		for _, s := range j.scaling().scalers {
-			if len(s.targets) > 0 && !s.groupless() || variable(s.Target) || !isHorizontalAutoscaler(s.object.ID) && !isScaledObject(s.object.ID) || j.isUnseenApp(s.Target) {
+			if len(s.targets) > 0 && !s.groupless() || variable(s.Target) || !isHorizontalAutoscaler(s.object.ID) && !isScaledObject(s.object.ID) {
 				continue
 			}
 			f := j.finding(s.described, field.NewPath("spec", "scaleTargetRef"))
-			f.Message, f.Remedy, f.Severity = j.missing(s)
-			out = append(out, f)
+			if f.Message, f.Remedy, f.Severity = j.missing(s); f.Message != "" {
+				out = append(out, f)
+			}
 		}
 		return out
 	}}
@@ -39,7 +40,7 @@ func (s *scaler) groupless() bool {
 	return isHorizontalAutoscaler(s.object.ID) && s.Target.Group == "" && s.At.Group == ""
 }
 
-// missing says why the target is not there, as far as the described objects show.
+// missing says why the target is not there, as far as the described objects show; empty where what was not looked into makes it.
 func (j *checker) missing(s *scaler) (message, remedy string, sev Severity) {
 	who, want := shortName(s.id()), fmt.Sprintf("%s %s/%s", targetKind(s.Target), s.Target.Namespace, s.Target.Name)
 	same := j.met(s, j.byName()[lookupName(s.Target)])
@@ -58,6 +59,9 @@ func (j *checker) missing(s *scaler) (message, remedy string, sev Severity) {
 		if other := j.met(s, j.byName()[lookupKey{kind, s.Target.Namespace, s.Target.Name}]); len(other) > 0 {
 			return fmt.Sprintf("%s means %s, and nothing describes it; %s (%s) is what has that name", who, want, other[0].id(), other[0].at()), "write kind: " + kind, ""
 		}
+	}
+	if !s.groupless() && j.isUnseenApp(s.Target) {
+		return "", "", ""
 	}
 	message = fmt.Sprintf("%s means %s, and nothing in this repository describes it", who, want)
 	remedy = "correct scaleTargetRef, or remove " + who
@@ -116,7 +120,7 @@ func (j *checker) only(s *scaler, holds func(object.ID) bool) (described, bool) 
 	return found, n == 1
 }
 
-// isUnseenApp reports whether an app was not looked into that has the name of an object: a release of a chart mostly makes a workload of its own name.
+// isUnseenApp reports whether an app was not looked into that has the name of an object: most charts have a workload with the release's name.
 func (j *checker) isUnseenApp(id object.ID) bool {
 	return slices.ContainsFunc(j.discovery.Skipped, func(k discover.Skipped) bool { return strings.HasSuffix(k.What, " "+id.Namespace+"/"+id.Name) })
 }
